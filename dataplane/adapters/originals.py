@@ -1,0 +1,84 @@
+"""What a store of originals and session state must do, whatever keeps the bytes.
+
+Source: 03-proxy-and-recovery.md section 5. Backends: memory, sqlite and off, each in a module
+of dataplane.adapters.stores; one contract test runs over all of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+from dataplane.core.effects import Commit, Committed, OpenTurn, Recall, Recalled, SessionView
+
+
+@dataclass(frozen=True, slots=True)
+class StoreLimits:
+    """What one tenant's store may hold (03 section 5.4); the defaults go by backend."""
+
+    ttl_s: int
+    max_entries: int
+    max_sessions: int
+    max_bytes: int
+    max_payload_bytes: int
+
+
+MEMORY_LIMITS = StoreLimits(
+    ttl_s=1800, max_entries=1000, max_sessions=100, max_bytes=256 << 20, max_payload_bytes=8 << 20
+)
+SQLITE_LIMITS = StoreLimits(
+    ttl_s=86_400,
+    max_entries=200_000,
+    max_sessions=10_000,
+    max_bytes=2 << 30,
+    max_payload_bytes=8 << 20,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StoreStats:
+    """Gauges and counters of one backend, over all tenants unless a tenant was asked for."""
+
+    backend: str
+    durability: str
+    authoritative: bool
+    stash_live: int
+    stash_capacity: int
+    stash_bytes: int
+    stash_max_bytes: int
+    stash_refused: int
+    stash_missing: int
+    stash_expired: int
+    stash_revived: int
+    frozen_dropped: int
+    frozen_repaired: int
+    commits: int
+    commit_timeouts: int
+    commit_ms_p50: float
+    commit_ms_p99: float
+
+
+class Store(Protocol):
+    """Every method may be called concurrently from one event loop; none raises for a missing,
+    expired or refused entry. A backend that fails answers so: an unavailable SessionView, a
+    Committed without the ids, Found.STORE_ERROR.
+    """
+
+    @property
+    def persists(self) -> bool:
+        """False for `off`: nothing is kept, so no marker may be written."""
+        ...
+
+    async def start(self) -> None: ...
+
+    async def close(self) -> None: ...
+
+    async def open_turn(self, wanted: OpenTurn) -> SessionView: ...
+
+    async def commit(self, wanted: Commit) -> Committed: ...
+
+    async def recall(self, wanted: Recall) -> Recalled: ...
+
+    def set_limits(self, tenant: str, limits: StoreLimits) -> None: ...
+
+    def stats(self, tenant: str | None = None) -> StoreStats: ...

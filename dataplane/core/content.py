@@ -1,0 +1,99 @@
+"""One text and what is derived from it: its marker id, content key and token count.
+
+The derived facts are remembered by digest, because an agent sends the same outputs every turn.
+Source: 01-components.md sections 1.6 and 5; 03-proxy-and-recovery.md 3.1.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import re
+
+from dataplane.core import tokens
+from dataplane.core.expand.marker import MARKER
+
+MARKER_ID_LENGTH = 16
+CONTENT_KEY_LENGTH = 24
+_MEMO_ENTRIES = 200_000
+_WHITESPACE = re.compile(r"[ \t\n\r\f\v]+")
+
+
+def content_key(text: str) -> str:
+    """Identity of a text up to markers and white space: 24 hex characters."""
+    bare = MARKER.sub("", text) if "<<cg:" in text else text
+    folded = _WHITESPACE.sub(" ", bare).strip(" ")
+    return hashlib.sha256(folded.encode("utf-8", "replace")).hexdigest()[:CONTENT_KEY_LENGTH]
+
+
+class _Derived:
+    """The remembered facts of one digest; None until first asked for."""
+
+    __slots__ = ("content_key", "tokens")
+
+    def __init__(self) -> None:
+        self.content_key: str | None = None
+        self.tokens: int | None = None
+
+
+_memo: dict[bytes, _Derived] = {}
+
+
+def _derived(digest: bytes) -> _Derived:
+    found = _memo.get(digest)
+    if found is None:
+        if len(_memo) >= _MEMO_ENTRIES:
+            for stale in list(_memo)[: _MEMO_ENTRIES // 10]:
+                _memo.pop(stale, None)
+        found = _memo[digest] = _Derived()
+    return found
+
+
+class Content:
+    """One text with its derived facts, each computed at most once per process."""
+
+    __slots__ = ("_derived", "_digest", "_utf8", "text")
+
+    def __init__(self, text: str) -> None:
+        self.text = text
+        self._utf8: bytes | None = None
+        self._digest: bytes | None = None
+        self._derived: _Derived | None = None
+
+    @property
+    def utf8(self) -> bytes:
+        """The text as it is stashed; a lone surrogate, which cannot be, raises UnicodeError."""
+        if self._utf8 is None:
+            self._utf8 = self.text.encode()
+        return self._utf8
+
+    @property
+    def digest(self) -> bytes:
+        """SHA-256 of the UTF-8 text, 32 bytes."""
+        if self._digest is None:
+            self._digest = hashlib.sha256(self.utf8).digest()
+        return self._digest
+
+    @property
+    def marker_id(self) -> str:
+        """The id of the marker that stands for this text: 16 hex of its SHA-256."""
+        return self.digest.hex()[:MARKER_ID_LENGTH]
+
+    @property
+    def content_key(self) -> str:
+        facts = self._facts()
+        if facts.content_key is None:
+            facts.content_key = content_key(self.text)
+        return facts.content_key
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of the text as dataplane.core.tokens counts them."""
+        facts = self._facts()
+        if facts.tokens is None:
+            facts.tokens = tokens.count(self.text).tokens
+        return facts.tokens
+
+    def _facts(self) -> _Derived:
+        if self._derived is None:
+            self._derived = _derived(self.digest)
+        return self._derived

@@ -1,0 +1,162 @@
+"""What the core may want from outside. It yields these; an adapter performs them.
+
+Each effect names the type of its answer. The core never waits, reads a clock or a file: a
+driver (dataplane.adapters.drive) performs the effect and sends the answer back in.
+Source: 07-house-style.md sections 1 and 7; 03-proxy-and-recovery.md sections 4.3 and 5.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Generator
+from dataclasses import dataclass, field
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Scope:
+    """Whose state is meant: everything the store keeps is under a tenant, then a session.
+
+    tenant: tenant id, "" in single-tenant mode. principal: the subject of the credential.
+    session: session id. thread: prompt-cache lineage inside it, "" for the main one.
+    alias: the session id derived from the content, when an explicit one was given, else "".
+    """
+
+    tenant: str
+    principal: str
+    session: str
+    thread: str = ""
+    alias: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class PastTurn:
+    """What is remembered of the previous turn of a thread.
+
+    messages: normalised message count. at: seconds, start of its upstream request. ttl_s: the
+    longest prompt-cache lifetime the thread ever asked for, 0 for unknown. offered: a recovery
+    tool was declared to the model at some earlier turn.
+    """
+
+    messages: int
+    at: float
+    ttl_s: int
+    offered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class SessionView:
+    """The state of one session, as it was when its turn was opened.
+
+    previous: None for the first turn, or when it is not known. frozen: component name to
+    decision key to replacement. lost: component name to the decision keys that the store had and
+    dropped. kept: content keys of the tenant that were expanded. owned: ids of the markers that
+    this session's principal or lineage minted, with the time (s) of their last renewal.
+    available: False when the store did not answer; then nothing new is decided.
+    """
+
+    previous: PastTurn | None = None
+    frozen: dict[str, dict[str, str]] = field(default_factory=dict)
+    lost: dict[str, frozenset[str]] = field(default_factory=dict)
+    kept: frozenset[str] = frozenset()
+    owned: dict[str, float] = field(default_factory=dict)
+    available: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class OpenTurn:
+    """Read the session's state and record this turn, in one step. Answer: SessionView."""
+
+    scope: Scope
+    messages: int
+    at: float
+    ttl_s: int
+    offered: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Payload:
+    """One original to make durable under its marker id. renews: the marker was sent before."""
+
+    marker_id: str
+    original: bytes
+    renews: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenDecision:
+    """One decision to remember: it is replayed from the next turn on.
+
+    marker_ids: the markers in the replacement; the decision must not outlive their originals.
+    """
+
+    component: str
+    decision_key: str
+    replacement: str
+    marker_ids: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Make originals, owners and decisions durable in one transaction. Answer: Committed."""
+
+    scope: Scope
+    at: float
+    payloads: tuple[Payload, ...]
+    decisions: tuple[FrozenDecision, ...]
+
+
+class Refused(enum.Enum):
+    """Why an original did not become durable; the names of the gates of core/gates.py."""
+
+    FULL = "stash_reserve_exhausted"
+    UNAVAILABLE = "stash_unavailable"
+    COLLISION = "stash_collision"
+
+
+@dataclass(frozen=True, slots=True)
+class Committed:
+    """The ids that are durable now, and why the others are not."""
+
+    durable: frozenset[str]
+    refused: dict[str, Refused] = field(default_factory=dict)
+
+
+class Found(enum.Enum):
+    """How the search for one marker id ended (03 section 4.3)."""
+
+    RESOLVED = "resolved"
+    MALFORMED = "malformed"  # no id of ours has this shape
+    FOREIGN_SESSION = "foreign_session"  # minted in this tenant by another principal
+    EXPIRED = "expired"
+    LOST = "lost"
+    STORE_ERROR = "store_error"
+    NEVER_MINTED = "never_minted"
+    DELETED = "deleted"
+
+
+@dataclass(frozen=True, slots=True)
+class Recalled:
+    """The answer to Recall; original is set exactly when found is RESOLVED."""
+
+    found: Found
+    original: bytes | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Recall:
+    """Find the original of one marker id. keep: it will be shown to the model, so its content
+    stays verbatim from now on. emitted: this very request carries the marker. Answer: Recalled.
+    """
+
+    scope: Scope
+    marker_id: str
+    at: float
+    keep: bool = True
+    emitted: bool = False
+
+
+Effect = OpenTurn | Commit | Recall
+Core = Generator[Effect, Any, T]
