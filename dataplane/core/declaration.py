@@ -53,7 +53,7 @@ class Refusal:
     replacement: str
 
 
-def key(  # noqa: PLR0913  the facts of one key; every one of them is optional
+def key(
     title: str,
     *,
     unit: str | None = None,
