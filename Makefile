@@ -1,0 +1,95 @@
+# Everything a person or a machine does with this repository.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+UV_VERSION := 0.13.9
+PACKAGES := dataplane controlplane
+CODE := $(wildcard dataplane controlplane tests tools manage.py)
+PYTEST := $(BIN)/pytest -q
+TEST_WORKERS ?= 2
+
+RUN_STAMP := $(VENV)/.installed-run
+DEV_STAMP := $(VENV)/.installed-dev
+
+.DEFAULT_GOAL := help
+.PHONY: help install lock fmt check fmt-check lint types imports test test-core test-rest \
+        test-browser docs docs-check run demo bench
+
+help: ## Print this list
+	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
+
+# --- Installing. A stamp is newer than the lock that it installed, so nothing is done twice.
+
+$(BIN)/uv:
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
+	@test -x $(BIN)/python || $(PYTHON) -m venv $(VENV)
+	@$(BIN)/python -m pip install -q uv==$(UV_VERSION)
+
+$(RUN_STAMP): requirements.lock pyproject.toml | $(BIN)/uv
+	@echo "Installing what the product runs on into $(VENV)"
+	@$(BIN)/uv pip install -q --python $(BIN)/python --require-hashes -r requirements.lock
+	@$(BIN)/uv pip install -q --python $(BIN)/python --no-deps -e .
+	@touch $@
+
+# The development lock holds the run-time one, version for version.
+$(DEV_STAMP): requirements-dev.lock requirements.lock pyproject.toml | $(BIN)/uv
+	@echo "Installing what the checks and tests need into $(VENV)"
+	@$(BIN)/uv pip install -q --python $(BIN)/python --require-hashes -r requirements-dev.lock
+	@$(BIN)/uv pip install -q --python $(BIN)/python --no-deps -e .
+	@touch $(RUN_STAMP) $@
+
+install: $(DEV_STAMP) ## Create .venv with everything that the checks need
+
+lock: $(BIN)/uv ## Resolve requirements*.in again into the locks
+	$(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-annotate --no-header requirements.in -o requirements.lock
+	$(BIN)/uv pip compile -q --python-version 3.11 --generate-hashes --no-annotate --no-header requirements-dev.in -o requirements-dev.lock
+
+# --- Checking.
+
+check: fmt-check lint types imports test docs-check ## Everything that CI runs
+
+fmt: $(DEV_STAMP) ## Format the code and mend what the linter can
+	$(BIN)/ruff format $(CODE)
+	$(BIN)/ruff check -q --fix $(CODE)
+
+fmt-check: $(DEV_STAMP)
+	$(BIN)/ruff format --check $(CODE)
+
+lint: $(DEV_STAMP) ## Run the linter
+	$(BIN)/ruff check $(CODE)
+
+types: $(DEV_STAMP) ## Check the types, strictly
+	$(BIN)/mypy
+
+imports: $(DEV_STAMP) ## Check the import contracts
+	$(BIN)/lint-imports
+
+# Browser tests run last and alone: their event loop does not tolerate other tests' loops.
+test: test-core test-rest test-browser ## Run every test
+
+test-core: $(DEV_STAMP) ## Run the tests of the pure core, without Django
+	$(PYTEST) tests/dataplane/core -p no:django
+
+# A Redis or PostgreSQL of the tests' own is started here, once a test asks for one.
+test-rest: $(DEV_STAMP)
+	$(PYTEST) tests --ignore=tests/dataplane/core -m "not browser" -n $(TEST_WORKERS)
+
+test-browser: $(DEV_STAMP)
+	DJANGO_ALLOW_ASYNC_UNSAFE=1 $(PYTEST) tests -m browser
+
+docs: $(DEV_STAMP) ## Write the generated reference pages
+	$(BIN)/python manage.py render_docs
+
+docs-check: $(DEV_STAMP)
+	$(BIN)/python manage.py render_docs --check
+
+# --- Running.
+
+run: $(RUN_STAMP) ## Serve everything on HEADRACE_BIND (default 127.0.0.1:8000)
+	@exec $(BIN)/python manage.py serve
+
+demo: $(RUN_STAMP) ## Give every page life: simulated provider and the repository's own sessions
+	@exec $(BIN)/python tools/demo.py
+
+bench: $(DEV_STAMP) ## Print the table of speed and size figures
+	@$(BIN)/python tools/bench.py

@@ -1,0 +1,26 @@
+"""What holds for every test: where skips are allowed, and one option that core runs must know."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}  # noqa: TID251  no settings in tests
+
+
+def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
+    """Core tests run without pytest-django, whose setting stands in the shared configuration."""
+    if not pluginmanager.hasplugin("django"):
+        parser.addini("DJANGO_SETTINGS_MODULE", "read by pytest-django only")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_makereport(item: pytest.Item, call: pytest.CallInfo[None]) -> Iterator[None]:
+    """In CI a skipped test is a failed one: a machine that lacks something must say so."""
+    report = yield
+    if IN_CI and report.skipped and not hasattr(report, "wasxfail"):
+        report.outcome = "failed"
+        report.longrepr = f"skipped in CI: {report.longrepr}"
+    return report
