@@ -1,0 +1,192 @@
+"""format: write a JSON tool output without white space, and JSON quoted inside it likewise.
+
+Numbers stay as they were written and keys are sorted by code point. A document whose objects
+repeat a key is left alone: sorting and merging could lose one of the members.
+Source: 01-components.md sections 1.16 and 2.1.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterator
+from typing import Annotated
+
+import msgspec
+
+from dataplane.core.content import Content
+from dataplane.core.declaration import Declaration, Gate, Kind, key
+from dataplane.core.gates import BELOW_MIN_TOKENS, NON_TEXT_BLOCKS
+from dataplane.core.turn import Decline, Rewrite, Step, ToolOutput, Turn
+
+NOT_JSON_SHAPED = Gate("not_json_shaped", "The text does not begin with { or [.")
+JSON_PARSE_FAILED = Gate(
+    "json_parse_failed", "The text is not exactly one JSON document without repeated keys."
+)
+ENVELOPE_NOT_OBJECT = Gate(
+    "envelope_not_object", "Compact already, and an array, which has no fields to open."
+)
+ENVELOPE_NO_EMBEDDED_JSON = Gate(
+    "envelope_no_embedded_json", "Compact already, and no field holds JSON in a string."
+)
+ENVELOPE_INNER_NOT_SMALLER = Gate(
+    "envelope_inner_not_smaller", "Compact already, and so is the JSON inside its fields."
+)
+ALREADY_COMPACT = Gate(
+    "already_compact", "A field became shorter, but the output would not have fewer tokens."
+)
+
+_JSON_SPACE = " \t\r\n"
+_SMALLEST_EMBEDDED_BYTES = 64
+_PRIVATE_USE = range(0xE000, 0xF900)
+_SURROGATE = re.compile("[\ud800-\udfff]")
+
+
+class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    min_tokens: Annotated[int, key("Smallest output worth reformatting.", unit="tokens", ge=1)] = 50
+
+
+def decide(outputs: tuple[ToolOutput, ...], config: Config, turn: Turn) -> Iterator[Step]:
+    """One step for each output; the turn does not matter, for the rewrite is always the same."""
+    for output in outputs:
+        yield _step(output, config)
+
+
+def _step(output: ToolOutput, config: Config) -> Step:
+    if gate := _closed_gate(output, config):
+        return Decline(gate, output.index)
+    document = JsonText.parse(output.text)
+    if document is None:
+        return Decline(JSON_PARSE_FAILED, output.index)
+    plain = document.compact()
+    reason = _descend(document)
+    candidates = (plain,) if reason else (plain, document.compact())
+    best = min(map(Content, candidates), key=lambda candidate: candidate.tokens)
+    if best.tokens < output.tokens:
+        return Rewrite(output.index, best.text)
+    return Decline(reason or ALREADY_COMPACT, output.index)
+
+
+def _closed_gate(output: ToolOutput, config: Config) -> Gate | None:
+    if not output.rewritable:
+        return NON_TEXT_BLOCKS
+    if not _is_json_shaped(output.text):
+        return NOT_JSON_SHAPED
+    return BELOW_MIN_TOKENS if output.tokens < config.min_tokens else None
+
+
+def _is_json_shaped(text: str) -> bool:
+    return text.lstrip(_JSON_SPACE).startswith(("{", "["))
+
+
+def compact(text: str) -> str | None:
+    """The same JSON document in its shortest spelling, None when text is not exactly one."""
+    document = JsonText.parse(text)
+    return None if document is None else document.compact()
+
+
+def _descend(document: JsonText) -> Gate | None:
+    """Compact the JSON inside the document's string fields, in place.
+
+    Returns why nothing came of it, None when a field became shorter.
+    """
+    if not isinstance(document.value, dict):
+        return ENVELOPE_NOT_OBJECT
+    reason: Gate | None = ENVELOPE_NO_EMBEDDED_JSON
+    for name, inner in document.embedded():
+        shorter = compact(inner)
+        if shorter is None:
+            continue
+        if len(_literal(shorter).encode()) < len(_literal(inner).encode()):
+            document.value[name] = shorter
+            reason = None
+        elif reason is not None:
+            reason = ENVELOPE_INNER_NOT_SMALLER
+    return reason
+
+
+class JsonText:
+    """One parsed document. A number is kept as its text behind a mark that occurs nowhere else."""
+
+    def __init__(self, value: object, mark: str) -> None:
+        self.value = value
+        self._mark = mark
+
+    @classmethod
+    def parse(cls, text: str) -> JsonText | None:
+        """None for anything but exactly one strict JSON document without repeated keys."""
+        mark = _unused_character(text)
+        if mark is None:
+            return None
+        as_written = mark.__add__
+        try:
+            value: object = json.loads(
+                text,
+                parse_int=as_written,
+                parse_float=as_written,
+                parse_constant=_refuse,
+                object_pairs_hook=_object,
+            )
+        except (ValueError, RecursionError):
+            return None
+        return cls(value, mark)
+
+    def compact(self) -> str:
+        """The document without white space, keys sorted by code point, numbers as written."""
+        marked = _literal(self.value)
+        return re.sub(f'"{self._mark}([^"]*)"', r"\1", marked)
+
+    def embedded(self) -> list[tuple[str, str]]:
+        """Name and decoded value of the fields that may hold a JSON document of their own."""
+        if not isinstance(self.value, dict):
+            return []
+        return [
+            (name, inner)
+            for name, inner in self.value.items()
+            if isinstance(inner, str)
+            and _is_json_shaped(inner)
+            and len(_literal(inner).encode()) >= _SMALLEST_EMBEDDED_BYTES
+        ]
+
+
+def _literal(value: object) -> str:
+    written = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+    # A lone surrogate has no UTF-8 form; as an escape it stays what it was.
+    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
+
+
+def _unused_character(text: str) -> str | None:
+    """A private-use character that text spells neither directly nor as an escape."""
+    spelled = text.lower()
+    free = (code for code in _PRIVATE_USE if chr(code) not in spelled)
+    return next((chr(code) for code in free if f"\\u{code:04x}" not in spelled), None)
+
+
+def _object(pairs: list[tuple[str, object]]) -> dict[str, object]:
+    members = dict(pairs)
+    if len(members) != len(pairs):
+        raise ValueError("repeated key")
+    return members
+
+
+def _refuse(constant: str) -> object:
+    raise ValueError(f"{constant} is not JSON")
+
+
+COMPONENT = Declaration(
+    name="format",
+    kind=Kind.REFORMAT,
+    summary="Removes the white space of JSON tool outputs, one level of quoted JSON included.",
+    config=Config,
+    decide=decide,
+    gates=(
+        NON_TEXT_BLOCKS,
+        NOT_JSON_SHAPED,
+        BELOW_MIN_TOKENS,
+        JSON_PARSE_FAILED,
+        ENVELOPE_NOT_OBJECT,
+        ENVELOPE_NO_EMBEDDED_JSON,
+        ENVELOPE_INNER_NOT_SMALLER,
+        ALREADY_COMPACT,
+    ),
+)
