@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 if TYPE_CHECKING:
-    from dataplane.core.turn import Step, ToolOutput, Turn
+    from dataplane.core.turn import Step
 
 MarkerMode = Literal["full", "summary", "off"]
 
@@ -76,7 +76,9 @@ def key(
     )
 
 
-Decide = Callable[["tuple[ToolOutput, ...]", "msgspec.Struct", "Turn"], "Iterable[Step]"]
+# Called as decide(outputs: tuple[ToolOutput, ...], config, turn: Turn). config is an instance of
+# the component's own struct, which one callable type cannot say for all components.
+Decide = Callable[..., "Iterable[Step]"]
 
 
 @dataclass(frozen=True, slots=True)
