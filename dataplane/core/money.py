@@ -1,0 +1,139 @@
+"""Exact prices: rates of a model, dollars of a usage, and what rewriting a cached token costs.
+
+Nothing here is a float, and unknown is None, never 0.
+Source: 02-sweep-and-ledger.md sections 8.1 and 8.10, 04-controlplane-and-dashboard.md section 1.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal, InvalidOperation
+from fractions import Fraction
+from typing import Protocol
+
+from dataplane.core.config.resource import ModelPrice
+
+_TOKENS_PER_PRICE = 1_000_000
+_LONG_WRITE_FACTOR = 2  # of the input price, where a card states no 1-hour write
+_DATED = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2})\Z")
+
+
+class PriceError(ValueError):
+    """A price that is not a finite decimal number of at least 0."""
+
+
+class Usage(Protocol):
+    """Billed tokens of one request. cache_write includes cache_write_1h."""
+
+    @property
+    def fresh_input(self) -> int: ...
+    @property
+    def cache_read(self) -> int: ...
+    @property
+    def cache_write(self) -> int: ...
+    @property
+    def cache_write_1h(self) -> int: ...
+    @property
+    def output(self) -> int: ...
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rates:
+    """USD per token of one model, exact. cache_write is the 5-minute tier."""
+
+    fresh_input: Fraction
+    cache_read: Fraction
+    cache_write: Fraction
+    cache_write_1h: Fraction
+    output: Fraction
+
+    @property
+    def rewrite_premium(self) -> Fraction | None:
+        """X: extra cache reads that writing one cached token again costs; None without a read
+        price to measure it in.
+        """
+        return self._premium(self.cache_write)
+
+    @property
+    def rewrite_premium_1h(self) -> Fraction | None:
+        """X where the prefix is kept for an hour."""
+        return self._premium(self.cache_write_1h)
+
+    def _premium(self, write: Fraction) -> Fraction | None:
+        return (write - self.cache_read) / self.cache_read if self.cache_read else None
+
+
+def rates_of(price: ModelPrice) -> Rates:
+    """The rates of one price card entry; PriceError when a price is not a number."""
+    fresh = _per_token(price.input)
+    long = price.cache_write_1h
+    return Rates(
+        fresh_input=fresh,
+        cache_read=_per_token(price.cache_read),
+        cache_write=_per_token(price.cache_write_5m),
+        cache_write_1h=fresh * _LONG_WRITE_FACTOR if long is None else _per_token(long),
+        output=_per_token(price.output),
+    )
+
+
+def _per_token(usd_per_million: str) -> Fraction:
+    try:
+        price = Decimal(usd_per_million)
+    except InvalidOperation:
+        raise PriceError(f"{usd_per_million!r} is not a decimal number") from None
+    if not price.is_finite() or price < 0:
+        raise PriceError(f"{usd_per_million!r} is not a price")
+    return Fraction(price) / _TOKENS_PER_PRICE
+
+
+def cost(usage: Usage | None, rates: Rates | None) -> Decimal | None:
+    """USD of one request; None when its usage or its model's price is unknown."""
+    if usage is None or rates is None:
+        return None
+    usd = (
+        usage.fresh_input * rates.fresh_input
+        + usage.cache_read * rates.cache_read
+        + (usage.cache_write - usage.cache_write_1h) * rates.cache_write
+        + usage.cache_write_1h * rates.cache_write_1h
+        + usage.output * rates.output
+    )
+    return Decimal(usd.numerator) / Decimal(usd.denominator)
+
+
+@dataclass(frozen=True, slots=True)
+class Priced:
+    """A model's card entry, its rates, and the name of the entry that matched."""
+
+    entry: str
+    price: ModelPrice
+    rates: Rates
+
+
+class PriceCard:
+    """Finds the entry of a model: its exact name, the name without its date, the longest prefix*.
+
+    Names match whatever their case. A card with one wrong price is refused whole (PriceError).
+    """
+
+    def __init__(self, models: Mapping[str, ModelPrice]) -> None:
+        self._exact: dict[str, Priced] = {}
+        prefixes: dict[str, Priced] = {}
+        for entry, price in models.items():
+            priced = Priced(entry, price, rates_of(price))
+            name = entry.lower()
+            (prefixes if name.endswith("*") else self._exact)[name.removesuffix("*")] = priced
+        self._prefixes = sorted(prefixes.items(), key=lambda pair: -len(pair[0]))
+
+    def find(self, model: str) -> Priced | None:
+        """The entry that prices this model, None when the card does not know it."""
+        name = model.lower()
+        exact = self._exact.get(name) or self._exact.get(_DATED.sub("", name))
+        if exact is not None:
+            return exact
+        return next((priced for stem, priced in self._prefixes if name.startswith(stem)), None)
+
+    def rates(self, model: str) -> Rates | None:
+        priced = self.find(model)
+        return priced.rates if priced else None
