@@ -1,0 +1,317 @@
+"""What the Overview shows, as rows ready to print, from the statistics of a running node.
+
+The statistics are the JSON object of 03-proxy-and-recovery.md section 6.1. A key that is absent
+was not observed and is shown as a word. Templates only place what is computed here.
+Source: 04-controlplane-and-dashboard.md section 5.1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from decimal import Decimal
+
+from controlplane.ui import numerals
+from controlplane.ui.numerals import NO_DATA, Figure
+
+Stats = Mapping[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class About:
+    """The small print of a figure: definition, formula, source field, and the catch."""
+
+    what: str
+    field: str
+    formula: str = ""
+    catch: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Tile:
+    """One figure with its label. key names the nodes that are replaced when it changes."""
+
+    key: str
+    label: str
+    figure: Figure
+    sub: str
+    about: About | None = None
+    tone: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class TierRow:
+    name: str
+    tokens: Figure
+    share: Figure
+    width: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReasonRow:
+    name: str
+    requests: Figure
+    share: Figure
+    width: str
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyRow:
+    name: str
+    mean: Figure
+    observed: str
+
+
+def whole(stats: Stats, key: str) -> int | None:
+    """The counter `key`, or None where the node does not report it."""
+    value = stats.get(key)
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def real(stats: Stats, key: str) -> float | None:
+    """The measurement `key`, or None where the node does not report it."""
+    value = stats.get(key)
+    return float(value) if isinstance(value, int | float) else None
+
+
+def amount(stats: Stats, key: str) -> Decimal | None:
+    """The decimal text `key` as an exact amount, or None where it could not be priced."""
+    value = stats.get(key)
+    return Decimal(value) if isinstance(value, str) else None
+
+
+def part(stats: Stats, key: str) -> Stats:
+    """The object under `key`; empty where there is none."""
+    value = stats.get(key)
+    return value if isinstance(value, Mapping) else {}
+
+
+def unique_saved(stats: Stats) -> int | None:
+    """Tokens removed, each span once, over all components; None where none reports."""
+    found = [
+        whole(part(part(stats, "components"), name), "saved_tokens_unique")
+        for name in part(stats, "components")
+    ]
+    known = [tokens for tokens in found if tokens is not None]
+    return sum(known) if known else None
+
+
+def volume(stats: Stats) -> tuple[Tile, ...]:
+    """Requests, and what they carried before and after."""
+    before, after = whole(stats, "tokens_before"), whole(stats, "tokens_after")
+    attempted = whole(stats, "attempted_tokens")
+    return (
+        Tile("requests", "Requests", numerals.count(whole(stats, "requests")), "compaction on"),
+        Tile("tokens-before", "Sent by agents", numerals.count(before), "tokens, as arrived"),
+        Tile("tokens-after", "Sent to providers", numerals.count(after), "tokens, compacted"),
+        Tile(
+            "attempted",
+            "Of it, allowed to touch",
+            numerals.count(attempted),
+            "tokens outside the cached prefix",
+        ),
+    )
+
+
+GROSS = About(
+    "Tokens not sent, summed over every request.",
+    "saved_tokens",
+    "Σ over requests of (tokens_before less tokens_after)",
+    "History is re-sent each turn, so one removal counts many times. Never compare it with unique.",
+)
+UNIQUE = About(
+    "Tokens removed, each removed span counted once however often it was re-sent.",
+    "components.*.saved_tokens_unique",
+    "Σ over spans of tokens removed at first sight",
+)
+NET = About(
+    "Gross saving less what agents asked back.",
+    "adjusted_saved",
+    "saved_tokens less wasted_tokens",
+    "It can be negative: then compaction cost more tokens than it saved.",
+)
+
+
+def savings(stats: Stats) -> tuple[Tile, ...]:
+    """What was not sent: once per span, net of restores, and with re-sends."""
+    gross, unique = whole(stats, "saved_tokens"), unique_saved(stats)
+    net, expands = whole(stats, "adjusted_saved"), whole(stats, "bounces")
+    after = (
+        "expands not reported" if expands is None else f"after {numerals.plural(expands, 'expand')}"
+    )
+    costs = net is not None and net < 0
+    return (
+        Tile("unique", "Unique", numerals.count(unique), "each span once", UNIQUE),
+        Tile(
+            "net",
+            "Net of restores",
+            numerals.count(net),
+            "more given back than saved" if costs else after,
+            NET,
+            "is-alarm" if costs else "",
+        ),
+        Tile("gross", "Gross", numerals.count(gross), "re-sends included", GROSS),
+        Tile(
+            "repeats", "Gross ÷ unique", numerals.times(gross, unique), "times each span was spared"
+        ),
+    )
+
+
+TIERS = (
+    ("fresh_input_tokens", "Fresh input"),
+    ("cache_read_tokens", "Cache read"),
+    ("cache_write_tokens", "Cache write"),
+    ("output_tokens", "Output"),
+)
+
+
+def billed_tiers(stats: Stats) -> tuple[TierRow, ...]:
+    """What the providers reported, by billed tier, over all rounds of a request."""
+    known = [(name, whole(stats, key)) for key, name in TIERS]
+    total = sum(tokens or 0 for _, tokens in known)
+    return tuple(
+        TierRow(
+            name,
+            numerals.count(tokens),
+            numerals.share(tokens, total),
+            numerals.per_hundred(tokens, total),
+        )
+        for name, tokens in known
+    )
+
+
+def billed_total(stats: Stats) -> Figure:
+    known = [tokens for key, _ in TIERS if (tokens := whole(stats, key)) is not None]
+    return numerals.count(sum(known)) if known else NO_DATA
+
+
+def billed_cost(stats: Stats) -> Figure:
+    """Dollars for the billed tokens: unknown when a model has no price, no data without usage."""
+    if not any(whole(stats, key) for key, _ in TIERS):
+        return NO_DATA
+    return numerals.usd(amount(stats, "billed_usd"))
+
+
+BYPASSES = {
+    "header": "Bypassed by header",
+    "kill_switch": "Stopped by the kill switch",
+    "agent_compaction": "The agent summarises its own history",
+    "encoded_request": "Body arrived compressed",
+    "server_history": "History is held by the provider",
+    "no_messages": "No messages in the body",
+    "unparseable": "Body could not be read",
+    "observe": "Tenant in observe mode",
+}
+
+
+def not_compacted(stats: Stats) -> tuple[ReasonRow, ...]:
+    """Why requests went through untouched, the commonest reason first."""
+    gates = part(part(part(stats, "components"), "bypass"), "gates")
+    counted = [(name, whole(gates, name) or 0) for name in gates]
+    total = sum(requests for _, requests in counted)
+    return tuple(
+        ReasonRow(
+            BYPASSES.get(name, name.replace("_", " ")),
+            numerals.count(requests),
+            numerals.share(requests, total),
+            numerals.per_hundred(requests, total),
+        )
+        for name, requests in sorted(counted, key=lambda pair: (-pair[1], pair[0]))
+    )
+
+
+def latency(stats: Stats) -> tuple[LatencyRow, ...]:
+    """Mean times; streamed and buffered answers are never averaged together."""
+    requests = _observed(whole(stats, "requests"))
+    return (
+        LatencyRow("Added by Headrace", _mean(stats, "cg_added_ms_avg"), requests),
+        LatencyRow(
+            "First byte, streamed",
+            _mean(stats, "sse_ttfb_ms_avg"),
+            _observed(whole(stats, "sse_streamed")),
+        ),
+        LatencyRow(
+            "Last byte, buffered",
+            _mean(stats, "sse_ttfb_ms_avg_buffered"),
+            _observed(whole(stats, "sse_buffered")),
+        ),
+        LatencyRow("Provider, whole answer", _mean(stats, "upstream_ms_avg"), requests),
+    )
+
+
+def _mean(stats: Stats, key: str) -> Figure:
+    return numerals.duration(real(stats, key) or None)
+
+
+def _observed(number: int | None) -> str:
+    return str(numerals.count(number))
+
+
+@dataclass(frozen=True, slots=True)
+class MoneyRow:
+    name: str
+    figure: Figure
+    note: str = ""
+    is_sum: bool = False
+    is_loss: bool = False
+
+
+def money(stats: Stats) -> tuple[MoneyRow, ...]:
+    """What the same traffic would have cost, what it did cost, and what is left."""
+    baseline, billed = amount(stats, "baseline_usd"), amount(stats, "billed_usd")
+    saved = baseline - billed if baseline is not None and billed is not None else None
+    is_loss = saved is not None and saved < 0
+    return (
+        MoneyRow("Baseline: the same traffic, not compacted", numerals.usd(baseline)),
+        MoneyRow("Billed by providers", billed_cost(stats)),
+        MoneyRow(
+            "Net",
+            numerals.change_usd(saved),
+            "costs more than it saves" if is_loss else "",
+            is_sum=True,
+            is_loss=is_loss,
+        ),
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Fact:
+    """One sentence about the running node: text is the figure in it, rest what follows."""
+
+    key: str
+    title: str
+    text: str
+    rest: str
+    sub: str
+
+
+def running(stats: Stats) -> tuple[Fact, ...]:
+    """The node, the configuration it serves from, and how its memory of decisions fares."""
+    replayed, flips = whole(stats, "frozen_hits"), whole(stats, "frozen_flips")
+    return (
+        Fact("node", "Node", str(stats.get("node") or "this process"), "answers", uptime(stats)),
+        _snapshot(part(stats, "snapshot")),
+        Fact(
+            "replay",
+            "Decisions replayed",
+            str(numerals.count(replayed)),
+            "" if replayed is None else "the same bytes as on earlier turns",
+            "" if flips is None else f"{numerals.count(flips)} changed after being sent",
+        ),
+    )
+
+
+def _snapshot(snapshot: Stats) -> Fact:
+    version = whole(snapshot, "version")
+    if version is None:
+        return Fact("snapshot", "Configuration", "no data", "", "the node names no version")
+    digest = str(snapshot.get("hash") or "").removeprefix("sha256:")[:12]
+    sub = f"hash {digest}" if digest else ""
+    return Fact("snapshot", "Configuration", f"Version {version}", "is served", sub)
+
+
+def uptime(stats: Stats) -> str:
+    seconds = real(stats, "uptime_s")
+    if seconds is None:
+        return "The node does not say since when it counts."
+    return f"Started {numerals.span(seconds)} ago; counters began at zero then."

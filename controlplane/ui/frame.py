@@ -1,0 +1,115 @@
+"""What stands around every page: navigation, whose data is shown, account, theme."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from importlib.metadata import PackageNotFoundError, version
+
+from django.http import HttpRequest, HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+
+from controlplane.accounts.models import Membership, User
+
+THEME_COOKIE = "theme"
+THEMES = ("light", "dark")
+EVERY_ORGANISATION = "All organisations"
+
+# Only pages that exist. A new page adds its line here.
+NAVIGATION = (
+    ("Watch", (("Overview", "ui:overview", "overview"),)),
+    ("Run", (("Tenants", "ui:tenants", "tenants"),)),
+)
+
+
+class PersonRequest(HttpRequest):
+    """A request of somebody who has signed in."""
+
+    user: User
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    name: str
+    href: str
+    icon: str
+    is_current: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Group:
+    title: str
+    places: tuple[Place, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    nav: tuple[Group, ...]
+    organisation: str
+    person: str
+    email: str
+    role: str
+    initials: str
+    release: str
+
+
+def page(
+    request: PersonRequest,
+    template: str,
+    context: Mapping[str, object],
+    *,
+    here: str,
+    status: int = 200,
+) -> HttpResponse:
+    """The template inside the frame; here: the name of the navigation's current place."""
+    whole = {**context, "frame": frame(request.user, here), "theme": theme(request)}
+    return render(request, template, whole, status=status)
+
+
+def frame(user: User, here: str) -> Frame:
+    memberships = list(user.memberships.select_related("organisation"))
+    person = user.display_name or user.email
+    return Frame(
+        nav=tuple(
+            Group(title, tuple(_place(*line, here) for line in lines))
+            for title, lines in NAVIGATION
+        ),
+        organisation=_organisation(memberships),
+        person=person,
+        email=user.email,
+        role=", ".join(sorted({membership.role for membership in memberships})) or "no role",
+        initials=initials(person),
+        release=release(),
+    )
+
+
+def _place(name: str, view: str, icon: str, here: str) -> Place:
+    return Place(name, reverse(view), icon, is_current=view == here)
+
+
+def _organisation(memberships: list[Membership]) -> str:
+    names = [found.organisation.name for found in memberships if found.organisation]
+    if len(names) < len(memberships) or not names:
+        return EVERY_ORGANISATION if memberships else "none"
+    return ", ".join(sorted(names))
+
+
+def initials(person: str) -> str:
+    """Two letters: of the first two words, or of the one there is."""
+    words = [word for word in person.partition("@")[0].replace(".", " ").split() if word]
+    letters = [word[0] for word in words[:2]] if len(words) > 1 else list(person[:2])
+    return "".join(letters).upper()
+
+
+def theme(request: HttpRequest) -> str:
+    """light or dark when the person, or before sign-in the cookie, asks for one; else empty."""
+    kept = getattr(request.user, "theme", None) or request.COOKIES.get(THEME_COOKIE, "")
+    return kept if kept in THEMES else ""
+
+
+def release() -> str:
+    try:
+        return f"Headrace {version('headrace')}"
+    except PackageNotFoundError:
+        return "Headrace"

@@ -1,0 +1,70 @@
+// page.js: the few things that markup alone cannot do. Every page works without it: menus are
+// <details>, the navigation is a popover, forms are posted, figures are complete when they arrive.
+
+const popovers = "details.menu[open], details.about[open]";
+
+document.addEventListener("click", (event) => {
+  for (const open of document.querySelectorAll(popovers)) {
+    if (!open.contains(event.target)) open.open = false;
+  }
+  const copier = event.target.closest("[data-copy]");
+  if (copier) copy(copier);
+});
+
+document.addEventListener("keydown", (event) => {
+  if (event.key !== "Escape") return;
+  for (const open of document.querySelectorAll(popovers)) {
+    open.open = false;
+    open.querySelector("summary").focus();
+  }
+});
+
+// ---- copying: the button is hidden until there is something that can copy
+for (const copier of document.querySelectorAll("[data-copy]")) {
+  copier.hidden = !navigator.clipboard;
+}
+
+async function copy(copier) {
+  await navigator.clipboard.writeText(document.getElementById(copier.dataset.copy).textContent);
+  const word = copier.lastChild;
+  word.textContent = "Copied";
+  setTimeout(() => { word.textContent = "Copy"; }, 2000);
+}
+
+// ---- figures that refresh
+const live = document.getElementById("live");
+
+function say(state, words) {
+  if (!live || live.dataset.state === state) return;
+  live.dataset.state = state;
+  live.textContent = words;
+}
+
+const clock = () => new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+
+// A hidden page asks for nothing, and asks at once when it is shown again.
+document.addEventListener("htmx:beforeRequest", (event) => {
+  if (!document.hidden) return;
+  event.preventDefault();
+  say("paused", "Paused");
+});
+document.addEventListener("visibilitychange", () => {
+  const polled = document.querySelector("[hx-trigger*='again']");
+  if (!document.hidden && polled) htmx.trigger(polled, "again");
+});
+
+// What holds the focus, an open note or a selection is not replaced under the reader's hand.
+document.addEventListener("htmx:oobBeforeSwap", (event) => {
+  if (isInUse(event.detail.target)) event.detail.shouldSwap = false;
+});
+
+function isInUse(node) {
+  const selection = document.getSelection();
+  const isSelected = selection && !selection.isCollapsed && selection.containsNode(node, true);
+  return node.contains(document.activeElement) || node.querySelector(popovers) || isSelected;
+}
+
+document.addEventListener("htmx:afterRequest", (event) => {
+  if (event.detail.successful) say("live", "Live");
+  else say("offline", `Offline since ${clock()}`);
+});
