@@ -1,0 +1,160 @@
+"""Changes to organisations, tenants, keys and upstreams.
+
+Each is one transaction with its audit entry and what it publishes to the nodes.
+Source: 04-controlplane-and-dashboard.md sections 1.1, 1.2, 8.8.
+"""
+
+from __future__ import annotations
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.utils import timezone
+
+from controlplane.accounts import published, secrets, upstream_urls
+from controlplane.accounts.models import (
+    DataPlaneKey,
+    Organisation,
+    Tenant,
+    TenantUpstream,
+    Upstream,
+)
+from controlplane.audit.actions import Actor, Subject, record
+
+
+@transaction.atomic
+def create_organisation(*, name: str, slug: str, by: Actor | None) -> Organisation:
+    """ValidationError when the slug is taken or malformed."""
+    organisation = Organisation(name=name, slug=slug)
+    organisation.full_clean()
+    organisation.save()
+    record("organisation.create", _organisation(organisation), by, after={"slug": slug})
+    return organisation
+
+
+@transaction.atomic
+def create_tenant(
+    organisation: Organisation, *, slug: str, by: Actor | None, label: str = ""
+) -> Tenant:
+    """A tenant that follows the server default; ValidationError as for organisations.
+
+    Its document, its first revision and its publication are the configs feature's doing.
+    """
+    tenant = Tenant(organisation=organisation, slug=slug, label=label or slug)
+    tenant.full_clean()
+    tenant.save()
+    record("tenant.create", subject_of(tenant), by, after={"slug": slug, "label": tenant.label})
+    return tenant
+
+
+@transaction.atomic
+def set_disabled(tenant: Tenant, *, reason: str, by: Actor | None) -> Tenant:
+    """Turn the tenant's traffic away with the reason, or let it pass again when that is empty."""
+    before = {"disabled_reason": tenant.disabled_reason}
+    tenant.disabled_at = timezone.now() if reason else None
+    tenant.disabled_reason = reason
+    tenant.save(update_fields=["disabled_at", "disabled_reason"])
+    action = "tenant.disable" if reason else "tenant.enable"
+    record(action, subject_of(tenant), by, before=before, after={"disabled_reason": reason})
+    published.publish_tenant(tenant, by)
+    return tenant
+
+
+@transaction.atomic
+def issue_key(
+    tenant: Tenant, label: str, by: Actor | None, *, replaces: DataPlaneKey | None = None
+) -> tuple[DataPlaneKey, str]:
+    """A new key and its text, which is never shown again.
+
+    replaces: an earlier key of the tenant whose principal the new one takes over; the earlier
+    one keeps working until it is revoked.
+    """
+    if replaces is not None and replaces.tenant_id != tenant.pk:
+        raise ValidationError("A key can only replace a key of the same tenant.")
+    credential = secrets.new_key()
+    key = DataPlaneKey(
+        tenant=tenant, prefix=credential.prefix, key_hash=credential.digest, label=label.strip()
+    )
+    if replaces is not None:
+        key.principal = replaces.principal
+    key.full_clean()
+    key.save()
+    record("key.issue", _key(key), by, after={"label": key.label, "prefix": key.prefix})
+    published.publish_key(key, by)
+    return key, credential.plaintext
+
+
+@transaction.atomic
+def revoke_key(key: DataPlaneKey, by: Actor | None) -> DataPlaneKey:
+    """Stop accepting the key; doing so twice changes nothing."""
+    if key.revoked_at is not None:
+        return key
+    key.revoked_at = timezone.now()
+    key.save(update_fields=["revoked_at"])
+    record("key.revoke", _key(key), by, before={"label": key.label, "prefix": key.prefix})
+    published.publish_key(key, by)
+    return key
+
+
+@transaction.atomic
+def create_upstream(
+    *, name: str, dialect: str, base_url: str, by: Actor | None, allow_insecure: bool = False
+) -> Upstream:
+    """ValidationError when the address breaks a rule of the allow-list or the name is taken."""
+    upstream = Upstream(name=name, dialect=dialect, allow_insecure=allow_insecure)
+    upstream.base_url = upstream_urls.checked(base_url, allow_insecure=allow_insecure)
+    upstream.full_clean()
+    upstream.save()
+    after = {"name": name, "dialect": dialect, "base_url": upstream.base_url}
+    record("upstream.create", Subject(upstream.uid, name), by, after=after)
+    published.publish_upstreams(by)
+    return upstream
+
+
+@transaction.atomic
+def move_upstream(upstream: Upstream, *, base_url: str, by: Actor | None) -> Upstream:
+    """Give a named upstream another address; every tenant that chose it follows."""
+    before = {"base_url": upstream.base_url}
+    upstream.base_url = upstream_urls.checked(base_url, allow_insecure=upstream.allow_insecure)
+    upstream.save(update_fields=["base_url"])
+    after = {"base_url": upstream.base_url}
+    record("upstream.move", Subject(upstream.uid, upstream.name), by, before=before, after=after)
+    published.publish_upstreams(by)
+    return upstream
+
+
+@transaction.atomic
+def choose_upstream(
+    tenant: Tenant, dialect: str, upstream_name: str, by: Actor | None
+) -> TenantUpstream:
+    """The tenant's requests of this dialect go to the upstream of that name from now on.
+
+    ValidationError when no upstream of the dialect has the name.
+    """
+    upstream = Upstream.objects.filter(name=upstream_name, dialect=dialect).first()
+    if upstream is None:
+        raise ValidationError(f"There is no {dialect} upstream named {upstream_name!r}.")
+    earlier = tenant.upstreams.filter(dialect=dialect).select_related("upstream").first()
+    chosen, _ = TenantUpstream.objects.update_or_create(
+        tenant=tenant, dialect=dialect, defaults={"upstream": upstream}
+    )
+    record(
+        "tenant.choose_upstream",
+        subject_of(tenant),
+        by,
+        before={dialect: earlier.upstream.name if earlier else None},
+        after={dialect: upstream.name},
+    )
+    published.publish_tenant(tenant, by)
+    return chosen
+
+
+def subject_of(tenant: Tenant) -> Subject:
+    return Subject(tenant.uid, tenant.slug, tenant.organisation.uid)
+
+
+def _organisation(organisation: Organisation) -> Subject:
+    return Subject(organisation.uid, organisation.slug, organisation.uid)
+
+
+def _key(key: DataPlaneKey) -> Subject:
+    return Subject(key.uid, key.label, key.tenant.organisation.uid)

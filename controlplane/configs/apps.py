@@ -1,0 +1,30 @@
+from __future__ import annotations
+
+from typing import Any
+
+from django.apps import AppConfig
+from django.db.models.signals import post_save
+
+from dataplane.core.config import resource
+
+
+class ConfigsConfig(AppConfig):
+    name = "controlplane.configs"
+
+    def ready(self) -> None:
+        from controlplane.configs import published
+        from controlplane.fleet import bodies
+
+        bodies.register(resource.TENANT, published.tenant_body)
+        post_save.connect(give_first_revision, sender="accounts.Tenant")
+
+
+def give_first_revision(instance: Any, created: bool, **_: Any) -> None:  # noqa: FBT001
+    """A tenant has a document and something to run from its creation (04 section 1.1).
+
+    A signal, because accounts may not know configs; it runs in the transaction of the creation.
+    """
+    from controlplane.configs.actions import revise
+
+    if created:
+        revise(instance, None)

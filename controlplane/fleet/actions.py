@@ -1,0 +1,93 @@
+"""Publish resources and record what nodes answer (03 sections 9.1, 9.2, 9.4)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from datetime import UTC, datetime
+
+from django.db import transaction
+from django.utils import timezone
+
+from controlplane.fleet.bodies import body_of
+from controlplane.fleet.hints import hint
+from controlplane.fleet.models import ChangeLog, NodeAck, PublishedResource
+from dataplane.core.config import resource
+
+AUTH_SHARDS = "0123456789abcdef"
+DEFAULT = "default"
+ResourceName = tuple[str, str]
+
+
+@transaction.atomic
+def publish(changed: Iterable[ResourceName], *, by: str) -> list[PublishedResource]:
+    """New versions of those of the (type, name) whose body differs from what is published.
+
+    Runs in the caller's transaction, so that a change and its publication commit together.
+    """
+    written = [found for type_, name in changed if (found := _publish_one(type_, name, by))]
+    if written:
+        transaction.on_commit(hint)
+    return written
+
+
+def publish_deployment(*, by: str) -> None:
+    """What every node needs before any tenant: all auth shards, the upstreams, the prices."""
+    shards = [(resource.AUTH_INDEX, shard) for shard in AUTH_SHARDS]
+    publish([*shards, (resource.NODE, DEFAULT), (resource.PRICES, DEFAULT)], by=by)
+
+
+def _publish_one(type_: str, name: str, by: str) -> PublishedResource | None:
+    log = _locked_log()
+    body = body_of(type_, name)
+    digest = resource.hash_of(body)
+    published = PublishedResource.objects.filter(type=type_, name=name).first()
+    if published and published.hash == digest and published.epoch == log.epoch:
+        return None
+    log.sequence += 1
+    log.save(update_fields=["sequence"])
+    values = {
+        "epoch": log.epoch,
+        "version": published.version + 1 if published else 1,
+        "sequence": log.sequence,
+        "hash": digest,
+        "body": body,
+        "published_at": timezone.now(),
+        "published_by": by,
+    }
+    return PublishedResource.objects.update_or_create(type=type_, name=name, defaults=values)[0]
+
+
+def _locked_log() -> ChangeLog:
+    """The row of the change log; locked until commit, so numbers become visible in order."""
+    return ChangeLog.objects.select_for_update().get_or_create(id=1)[0]
+
+
+@transaction.atomic
+def record_acks(acks: Sequence[resource.Ack]) -> None:
+    """Keep each node's last answer to each version."""
+    for ack in acks:
+        _record(ack)
+
+
+def _record(ack: resource.Ack) -> None:
+    epoch, version = ack.serving or (None, None)
+    NodeAck.objects.update_or_create(
+        node_id=ack.node_id,
+        type=ack.type,
+        name=ack.name,
+        epoch=ack.epoch,
+        version=ack.version,
+        defaults={
+            "boot_id": ack.boot_id,
+            "hash": ack.hash,
+            "status": ack.status,
+            "serving_epoch": epoch,
+            "serving_version": version,
+            "errors": list(ack.errors),
+            "warnings": list(ack.warnings),
+            "build_ms": ack.build_ms,
+            "answered_at": datetime.fromtimestamp(ack.applied_at, UTC)
+            if ack.applied_at
+            else timezone.now(),
+        },
+    )

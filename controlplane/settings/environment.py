@@ -1,0 +1,110 @@
+"""What the control plane takes from the environment: the only reader of os.environ in it."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import urlsplit
+
+DEFAULT_BIND = "127.0.0.1:8000"
+WILDCARDS = ("0.0.0.0", "::", "")  # noqa: S104  compared with, never bound here
+
+
+@dataclass(frozen=True, slots=True)
+class Environment:
+    """data_dir: absolute. base_url: how people and agents reach us. upstreams: dialect to URL."""
+
+    data_dir: Path
+    bind: str
+    base_url: str
+    secret_key: str
+    allowed_hosts: tuple[str, ...]
+    debug: bool
+    admin_email: str
+    admin_password: str | None
+    upstreams: Mapping[str, str]
+    allow_insecure_upstreams: bool
+
+    @property
+    def host(self) -> str:
+        return self.bind.rpartition(":")[0].strip("[]") or "127.0.0.1"
+
+    @property
+    def port(self) -> int:
+        return int(self.bind.rpartition(":")[2])
+
+    @property
+    def is_https(self) -> bool:
+        return self.base_url.startswith("https://")
+
+
+def read(env: Mapping[str, str]) -> Environment:
+    """Everything below HEADRACE_; creates the data directory and the secret key if absent."""
+    data_dir = Path(env.get("HEADRACE_DATA_DIR") or "var").absolute()
+    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+    bind = env.get("HEADRACE_BIND") or DEFAULT_BIND
+    base_url = (env.get("HEADRACE_BASE_URL") or default_base_url(bind)).rstrip("/")
+    return Environment(
+        data_dir=data_dir,
+        bind=bind,
+        base_url=base_url,
+        secret_key=env.get("HEADRACE_SECRET_KEY") or kept_secret(data_dir / "secret_key"),
+        allowed_hosts=allowed_hosts(bind, base_url, env.get("HEADRACE_ALLOWED_HOSTS", "")),
+        debug=env.get("HEADRACE_DEBUG") == "1",
+        admin_email=(env.get("HEADRACE_ADMIN_EMAIL") or "admin@localhost").lower(),
+        admin_password=env.get("HEADRACE_ADMIN_PASSWORD") or None,
+        upstreams=pairs(env.get("HEADRACE_UPSTREAMS", "")),
+        allow_insecure_upstreams=env.get("HEADRACE_ALLOW_INSECURE_UPSTREAMS") == "1",
+    )
+
+
+def from_process() -> Environment:
+    return read(os.environ)
+
+
+def default_base_url(bind: str) -> str:
+    host, _, port = bind.rpartition(":")
+    return f"http://127.0.0.1:{port}" if host.strip("[]") in WILDCARDS else f"http://{bind}"
+
+
+def allowed_hosts(bind: str, base_url: str, more: str) -> tuple[str, ...]:
+    """Loopback, the bound host, the public one, and a comma-separated list of others."""
+    bound = bind.rpartition(":")[0]
+    public = urlsplit(base_url).hostname or ""
+    names = ["localhost", "127.0.0.1", "[::1]", bound, public, *more.split(",")]
+    wanted = [name.strip() for name in names]
+    return tuple(dict.fromkeys(name for name in wanted if name.strip("[]") not in WILDCARDS))
+
+
+def pairs(text: str) -> dict[str, str]:
+    """ "anthropic=https://…,openai=https://…" as a map; ValueError for a part without "="."""
+    found = {}
+    for part in filter(None, (part.strip() for part in text.split(","))):
+        name, equals, value = part.partition("=")
+        if not equals or not value:
+            raise ValueError(f"HEADRACE_UPSTREAMS: {part!r} is not of the form dialect=URL")
+        found[name.strip()] = value.strip()
+    return found
+
+
+def kept_secret(path: Path) -> str:
+    """The secret in the file, made at the first start; two starting processes agree on one."""
+    if not path.exists():
+        fresh = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
+        private_file(fresh).write_text(secrets.token_urlsafe(48))
+        try:
+            path.hardlink_to(fresh)
+        except FileExistsError:
+            pass
+        finally:
+            fresh.unlink()
+    return path.read_text()
+
+
+def private_file(path: Path) -> Path:
+    """The path, existing and readable by its owner alone (SQLite's side files inherit that)."""
+    path.touch(mode=0o600, exist_ok=True)
+    return path
