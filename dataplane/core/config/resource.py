@@ -153,6 +153,41 @@ def hash_of(body: bytes) -> str:
     return "sha256:" + hashlib.sha256(body).hexdigest()
 
 
+class BundleError(ValueError):
+    """A file that is not a bundle."""
+
+
+class _Bundled(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    envelope: Envelope
+    body: str
+
+
+class _Bundle(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    resources: list[_Bundled]
+
+
+def bundle(resources: Sequence[Resource]) -> bytes:
+    """One file that a node starts from: {"resources": [{"envelope": {…}, "body": "…"}]}.
+
+    A body is the JSON text that its hash speaks of, as a JSON string, so that it survives to the
+    byte; UnicodeDecodeError for a body that is not UTF-8.
+    """
+    bundled = [_Bundled(found.envelope, found.body.decode()) for found in resources]
+    return msgspec.json.format(msgspec.json.encode(_Bundle(bundled)), indent=1) + b"\n"
+
+
+def unbundle(raw: bytes) -> list[Resource]:
+    """The resources of a bundle, in its order; BundleError says what does not fit.
+
+    Bodies are not checked against their hashes here: a node does that to each it applies.
+    """
+    try:
+        found = msgspec.json.decode(raw, type=_Bundle)
+    except msgspec.MsgspecError as problem:
+        raise BundleError(str(problem)) from problem
+    return [Resource(one.envelope, one.body.encode()) for one in found.resources]
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """A resource that is newer than what the node's cursor saw."""
