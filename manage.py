@@ -1,14 +1,15 @@
 #!/usr/bin/env python
 """Django's command line for the control plane."""
 
-import os
 import sys
 
 from django.core.management import execute_from_command_line
 
+from controlplane.settings.environment import name_settings_module
+
 
 def main() -> None:
-    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")
+    name_settings_module()
     execute_from_command_line(sys.argv)
 
 

@@ -108,3 +108,8 @@ def private_file(path: Path) -> Path:
     """The path, existing and readable by its owner alone (SQLite's side files inherit that)."""
     path.touch(mode=0o600, exist_ok=True)
     return path
+
+
+def name_settings_module() -> None:
+    """Tell Django where its settings are, for a process that nobody told."""
+    os.environ.setdefault("DJANGO_SETTINGS_MODULE", "controlplane.settings")

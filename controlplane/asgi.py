@@ -1,0 +1,93 @@
+"""One port for both: the data plane's paths go to the node, the rest to Django (00 section 2).
+
+The node starts in the lifespan; a server that sends none (daphne) starts it with the first
+request. Source: 03-proxy-and-recovery.md section 1, 06-stack.md section 7.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+from django.core.asgi import get_asgi_application
+
+from controlplane.settings.environment import name_settings_module
+
+name_settings_module()
+django_application = get_asgi_application()
+
+from dataplane.asgi import Node  # noqa: E402
+
+from controlplane.fleet import running  # noqa: E402  Django must be set up first
+from controlplane.fleet.source import EmbeddedSource  # noqa: E402
+from dataplane.settings import from_environment  # noqa: E402
+
+log = logging.getLogger("headrace.embedded")
+
+# First segments of the paths that belong to the data plane (03 section 1).
+DATA_PLANE = frozenset(
+    ["v1", "anthropic", "openai", "inference", "t", "compact", "expand", "stats", "metrics", "healthz", "readyz"]
+)
+
+
+class Gateway:
+    """The ASGI application of a process that is both control plane and node."""
+
+    def __init__(self) -> None:
+        self._source: EmbeddedSource | None = None
+        self._node: Node | None = None
+        self._starting = asyncio.Lock()
+
+    async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+            return
+        node = self._node or await self.start()
+        if is_data_plane(scope):
+            await node(scope, receive, send)
+        else:
+            await django_application(scope, receive, send)
+
+    async def start(self) -> Node:
+        """The node, started once; whoever comes meanwhile waits for it."""
+        async with self._starting:
+            if self._node is None:
+                self._source = EmbeddedSource()
+                node = Node(from_environment(), self._source)
+                await node.start()
+                running.register(node)
+                self._node = node
+            return self._node
+
+    async def stop(self) -> None:
+        """Let the node finish what it answers, then give its threads back."""
+        if self._node is None or self._source is None:
+            return
+        running.unregister()
+        await self._node.stop()
+        self._source.close()
+        self._node = self._source = None
+
+    async def _live(self, receive: Any, send: Any) -> None:
+        await receive()
+        try:
+            await self.start()
+        except Exception as problem:
+            log.exception("headrace.start_failed")
+            await send({"type": "lifespan.startup.failed", "message": str(problem)})
+            return
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self.stop()
+        await send({"type": "lifespan.shutdown.complete"})
+
+
+def is_data_plane(scope: Any) -> bool:
+    """A websocket is never the data plane's."""
+    if scope["type"] != "http":
+        return False
+    return scope["path"].lstrip("/").partition("/")[0] in DATA_PLANE
+
+
+application = Gateway()

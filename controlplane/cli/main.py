@@ -1,0 +1,38 @@
+"""The `headrace` command (04 section 4.9): one subcommand per module, loaded when it is asked for."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Sequence
+from importlib import import_module
+
+COMMANDS = {
+    "validate": ("controlplane.cli.validate", "check a document without a server"),
+    "snapshot": ("controlplane.cli.snapshot", "write the bundle that a node alone starts from"),
+    "replay": ("dataplane.replay.main", "send recorded sessions through a gateway"),
+}
+USAGE_ERROR = 2
+HELP = frozenset({"-h", "--help", "help"})
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Exit codes: 0 done, 1 unexpected error, 2 wrong usage, 3 validation failed."""
+    given = list(sys.argv[1:] if arguments is None else arguments)
+    if not given or given[0] in HELP:
+        print(usage())  # noqa: T201  this is what the command is for
+        return 0 if given else USAGE_ERROR
+    name, *rest = given
+    if name not in COMMANDS:
+        print(f"headrace: no command {name!r}\n\n{usage()}", file=sys.stderr)  # noqa: T201
+        return USAGE_ERROR
+    run: Callable[[Sequence[str]], int | None] = import_module(COMMANDS[name][0]).main
+    return run(rest) or 0
+
+
+def usage() -> str:
+    rows = [f"  {name:<10} {what}" for name, (_, what) in COMMANDS.items()]
+    return "\n".join(["usage: headrace COMMAND …", "", *rows])
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,84 @@
+"""manage.py serve: set up once and serve everything on one port; what `make run` calls."""
+
+from __future__ import annotations
+
+import signal
+from argparse import ArgumentParser
+from contextlib import ExitStack
+from typing import Any
+
+import uvicorn
+from django.core.management.base import BaseCommand
+
+from controlplane.accounts.models import Tenant
+from controlplane.accounts.queries import managers
+from controlplane.cli import database, simulated, welcome
+from controlplane.cli.bootstrapping import Wanted, bootstrap
+from controlplane.settings import ENVIRONMENT
+
+FIRST_TENANT = "demo"
+DRAIN_S = 25
+
+
+class Command(BaseCommand):
+    help = "Migrate, bootstrap at the first start, and serve pages and traffic."
+    requires_system_checks: list[str] = []  # noqa: RUF012  as Django declares it
+
+    def add_arguments(self, parser: ArgumentParser) -> None:
+        parser.add_argument("--tenant", default=FIRST_TENANT, metavar="SLUG")
+
+    def handle(self, *_args: Any, **options: Any) -> None:
+        signal.signal(signal.SIGTERM, stop)
+        with ExitStack() as stack:
+            with database.set_up_alone(ENVIRONMENT.data_dir):
+                database.migrate()
+                port = simulated_port()
+                self.stdout.write(greeting(options["tenant"], port), ending="\n\n")
+            if port is not None:
+                stack.enter_context(simulated.running(port))
+            self.stdout.flush()
+            serve()
+
+
+def stop(_signal: int, _frame: object) -> None:
+    """uvicorn raises the signal again once it has drained; the child must be stopped then."""
+    raise SystemExit(0)
+
+
+def simulated_port() -> int | None:
+    """Where the simulated provider is to listen, None when nobody needs it."""
+    is_first = not Tenant.objects.exists()
+    if simulated.is_chosen() or (is_first and not ENVIRONMENT.upstreams):
+        return simulated.ensure_upstreams()
+    return None
+
+
+def greeting(tenant: str, port: int | None) -> str:
+    """Bootstraps a deployment without tenants and tells how to use it; else where to sign in."""
+    if Tenant.objects.exists():
+        manager = managers().first()
+        return welcome.reminder(manager.email if manager else "", ENVIRONMENT.base_url)
+    url = f"http://{simulated.HOST}:{port}"
+    upstreams = ENVIRONMENT.upstreams or dict.fromkeys(simulated.DIALECTS, url)
+    wanted = Wanted(
+        tenant=tenant,
+        admin_email=ENVIRONMENT.admin_email,
+        admin_password=ENVIRONMENT.admin_password,
+        upstreams=upstreams,
+        allow_insecure=ENVIRONMENT.allow_insecure_upstreams,
+    )
+    return welcome.block(bootstrap(wanted), ENVIRONMENT.base_url)
+
+
+def serve() -> None:
+    uvicorn.run(
+        "controlplane.asgi:application",
+        host=ENVIRONMENT.host,
+        port=ENVIRONMENT.port,
+        loop="uvloop",
+        http="httptools",
+        lifespan="on",
+        access_log=False,
+        log_level="warning",
+        timeout_graceful_shutdown=DRAIN_S,
+    )

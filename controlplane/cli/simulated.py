@@ -1,0 +1,81 @@
+"""The simulated provider as a child process, for a deployment that has no provider yet."""
+
+from __future__ import annotations
+
+import ctypes
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from urllib.parse import urlsplit
+
+from controlplane.accounts.actions import create_upstream, move_upstream
+from controlplane.accounts.models import TenantUpstream, Upstream
+
+HOST = "127.0.0.1"
+DIALECTS = ("anthropic", "openai")
+STOP_S = 5
+PR_SET_PDEATHSIG = 1
+
+
+def name_of(dialect: str) -> str:
+    return f"simulated-{dialect}"
+
+
+def is_chosen() -> bool:
+    """Whether some tenant's requests go to it."""
+    names = [name_of(dialect) for dialect in DIALECTS]
+    return TenantUpstream.objects.filter(upstream__name__in=names).exists()
+
+
+def ensure_upstreams() -> int:
+    """Its two upstreams, both at a free loopback port: the one of the last time if possible."""
+    existing = {row.name: row for row in Upstream.objects.filter(name__startswith="simulated-")}
+    port = free_port(next((urlsplit(row.base_url).port for row in existing.values()), None))
+    url = f"http://{HOST}:{port}"
+    for dialect in DIALECTS:
+        upstream = existing.get(name_of(dialect))
+        if upstream is None:
+            create_upstream(name=name_of(dialect), dialect=dialect, base_url=url, by=None)
+        elif upstream.base_url != url:
+            move_upstream(upstream, base_url=url, by=None)
+    return port
+
+
+def free_port(wanted: int | None) -> int:
+    """The wanted port if nobody listens on it, else any."""
+    for port in (wanted, 0):
+        with socket.socket() as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            try:
+                probe.bind((HOST, port or 0))
+            except OSError:
+                continue
+            return int(probe.getsockname()[1])
+    raise OSError("no free loopback port")
+
+
+@contextmanager
+def running(port: int) -> Iterator[None]:
+    """The provider for as long as the block lasts, and no longer than this process lives."""
+    command = [sys.executable, "-m", "dataplane.simulator", "--port", str(port)]
+    child = subprocess.Popen(  # noqa: S603  our own module; the hook calls prctl alone
+        command, start_new_session=True, preexec_fn=end_with_parent
+    )
+    try:
+        yield
+    finally:
+        child.terminate()
+        try:
+            child.wait(STOP_S)
+        except subprocess.TimeoutExpired:
+            child.kill()
+            child.wait()
+
+
+def end_with_parent() -> None:
+    """A killed server leaves no provider behind (Linux; elsewhere the next start moves on)."""
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGTERM)

@@ -1,0 +1,33 @@
+"""What a person reads after the first start: where to sign in and what to paste."""
+
+from __future__ import annotations
+
+from controlplane.cli.bootstrapping import Bootstrapped
+
+CURL = """\
+  curl -s {base_url}/v1/messages -H 'content-type: application/json' \\
+    -H 'x-context-guru-token: {key}' -H "x-api-key: ${{ANTHROPIC_API_KEY:-simulated}}" \\
+    -d '{{"model":"claude-sonnet-5","max_tokens":64,"messages":[{{"role":"user","content":"Hello"}}]}}'
+"""
+
+
+def block(made: Bootstrapped, base_url: str) -> str:
+    """Sign-in, key, and a request of three lines. Secrets that are not new are named, not shown."""
+    lines = [
+        "",
+        f"  Headrace     {base_url}/",
+        f"  Sign in as   {made.email}",
+        f"  Password     {made.password or '(as set before; bootstrap --rotate makes a new one)'}",
+        f"  Tenant       {made.tenant}",
+        f"  Key          {made.data_plane_key or '(issued before; bootstrap --rotate replaces it)'}",
+        "",
+    ]
+    if made.data_plane_key:
+        request = CURL.format(base_url=base_url, key=made.data_plane_key)
+        lines += ["  Your first request through the gateway:", "", request]
+    return "\n".join(lines)
+
+
+def reminder(email: str, base_url: str) -> str:
+    """What later starts print."""
+    return f"\n  Headrace     {base_url}/\n  Sign in as   {email}\n"
