@@ -63,20 +63,19 @@ def lines_of(node: ast.FunctionDef | ast.AsyncFunctionDef) -> int:
     return (node.end_lineno or node.lineno) - node.lineno + 1
 
 
-def words(name: str) -> set[str]:
-    """The lower-case words of a snake_case or CamelCase name."""
-    spaced = re.sub(r"([a-z0-9])([A-Z])", r"\1 \2", name).replace("_", " ")
-    return set(spaced.lower().split())
+def last_word_of(name: str) -> str:
+    """What a snake_case or CamelCase name calls its bearer, in lower case."""
+    return re.sub(r"([a-z0-9])([A-Z])", r"\1_\2", name).lower().rpartition("_")[2]
 
 
 def names_any(name: Path) -> Iterator[int]:
     """Lines on which the module names typing.Any."""
     for node in ast.walk(tree(name)):
-        if isinstance(node, ast.Name | ast.Attribute) and last_word(node) == "Any":
+        if isinstance(node, ast.Name | ast.Attribute) and named(node) == "Any":
             yield node.lineno
 
 
-def last_word(node: ast.Name | ast.Attribute) -> str:
+def named(node: ast.Name | ast.Attribute) -> str:
     return node.id if isinstance(node, ast.Name) else node.attr
 
 

@@ -1,0 +1,142 @@
+"""Sends a recording through a gateway, turn by turn, and notes what every answer says."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable
+from dataclasses import dataclass
+from http import HTTPStatus
+
+import aiohttp
+import msgspec
+
+from dataplane.core.money import PriceCard, Rates, cost
+from dataplane.core.prices import DEFAULT_PRICES
+from dataplane.replay.answers import count_in, error_of, usage_of
+from dataplane.replay.bodies import Style, body
+from dataplane.replay.outcome import Run, TurnOutcome, changed
+from dataplane.replay.recording import RecordedTurn, Recording
+
+PATHS = {"anthropic": "/v1/messages", "openai": "/v1/chat/completions"}
+CONNECT_S = 5
+Note = Callable[[TurnOutcome], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """Where to send. key: of the tenant, "" where no gateway stands in between.
+
+    bypass: ask the gateway to forward everything as it is.
+    """
+
+    url: str
+    key: str
+    provider_key: str
+    session: str
+    bypass: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pace:
+    """When to send. compressed_from: seconds since the epoch at which the first turn says it was
+    sent, later turns following in recorded time but sent at once; None waits for the recorded
+    gaps, divided by speed.
+    """
+
+    compressed_from: float | None = None
+    speed: float = 1.0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Replay:
+    """One recording, how it is written, where it goes and when."""
+
+    recording: Recording
+    style: Style
+    target: Target
+    pace: Pace
+
+    async def run(self, label: str, note: Note) -> Run:
+        """Send every turn in order; note sees each outcome as it comes.
+
+        aiohttp.ClientError when nobody listens at the address, or hangs up.
+        """
+        timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S)
+        outcomes: list[TurnOutcome] = []
+        async with aiohttp.ClientSession(timeout=timeout) as http:
+            stats = await self._stats(http)
+            async for number, turn in self._due():
+                outcomes.append(await self._send(http, number, turn))
+                note(outcomes[-1])
+            moved = None if stats is None else changed(stats, await self._stats(http))
+        session = self.target.session
+        return Run(label=label, session=session, outcomes=tuple(outcomes), stats=moved)
+
+    async def _due(self) -> AsyncIterator[tuple[int, RecordedTurn]]:
+        """Each turn, numbered from 1, when it is time to send it."""
+        loop = asyncio.get_running_loop()
+        began = loop.time()
+        for number, turn in enumerate(self.recording.turns, start=1):
+            if self.pace.compressed_from is None:
+                await asyncio.sleep(began + turn.at / self.pace.speed - loop.time())
+            yield number, turn
+
+    async def _send(
+        self, http: aiohttp.ClientSession, number: int, turn: RecordedTurn
+    ) -> TurnOutcome:
+        dialect = self.style.dialect
+        sent = body(self.recording, turn.upto, self.style)
+        url = self.target.url.rstrip("/") + PATHS[dialect]
+        async with http.post(url, data=sent, headers=self._headers(turn)) as answer:
+            said = await answer.read()
+            succeeded = answer.status == HTTPStatus.OK
+            usage = usage_of(said, dialect, answer.content_type) if succeeded else None
+            return TurnOutcome(
+                turn=number,
+                messages=turn.upto,
+                at=turn.at,
+                status=answer.status,
+                before=count_in(answer.headers, "x-context-guru-tokens-before"),
+                after=count_in(answer.headers, "x-context-guru-tokens-after"),
+                usage=usage,
+                usd=cost(usage, rates(self.style.model)),
+                error="" if succeeded else error_of(said),
+            )
+
+    def _headers(self, turn: RecordedTurn) -> dict[str, str]:
+        target = self.target
+        headers = {
+            "content-type": "application/json",
+            "x-context-guru-session": target.session,
+            **tenant_headers(target),
+        }
+        if self.style.dialect == "anthropic":
+            headers |= {"x-api-key": target.provider_key, "anthropic-version": "2023-06-01"}
+        else:
+            headers["authorization"] = f"Bearer {target.provider_key}"
+        if target.bypass:
+            headers["x-context-guru-bypass"] = "true"
+        if self.pace.compressed_from is not None:
+            headers["x-headrace-now"] = f"{self.pace.compressed_from + turn.at:.3f}"
+        return headers
+
+    async def _stats(self, http: aiohttp.ClientSession) -> object | None:
+        """The gateway's counters; None where it has none or does not show them."""
+        url = self.target.url.rstrip("/") + "/stats"
+        async with http.get(url, headers=tenant_headers(self.target)) as answer:
+            if answer.status != HTTPStatus.OK:
+                return None
+            try:
+                counters: object = msgspec.json.decode(await answer.read())
+            except msgspec.DecodeError:
+                return None
+            return counters
+
+
+def tenant_headers(target: Target) -> dict[str, str]:
+    return {"x-context-guru-token": target.key} if target.key else {}
+
+
+def rates(model: str) -> Rates | None:
+    """None for a model that the built-in price card does not know."""
+    return PriceCard(DEFAULT_PRICES).rates(model)
