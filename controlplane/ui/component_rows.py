@@ -11,6 +11,7 @@ from controlplane.ui import numerals
 from controlplane.ui.figures import Stats, part, real, whole
 from controlplane.ui.numerals import Figure
 from dataplane.core.declaration import Declaration
+from dataplane.core.gates import OFFLOAD_GATES
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,7 +55,6 @@ VERDICTS = {
     "idle": Verdict("idle", "wait", "quiet"),
 }
 NOT_REPORTED = Verdict("no data", "unknown", "quiet")
-NOT_COMPONENTS = frozenset({"bypass"})  # it only names why a request skipped the pipeline
 
 
 def component_rows(
@@ -63,11 +63,7 @@ def component_rows(
     """Every component that reported, in the order in which the node lists them."""
     known = {declaration.name: declaration for declaration in declared}
     reports = part(stats, "components")
-    return tuple(
-        _row(name, part(reports, name), known.get(name))
-        for name in reports
-        if name not in NOT_COMPONENTS
-    )
+    return tuple(_row(name, part(reports, name), known.get(name)) for name in reports)
 
 
 def _row(name: str, report: Stats, declaration: Declaration | None) -> ComponentRow:
@@ -109,7 +105,8 @@ def _reasons(counts: Stats, meanings: dict[str, str]) -> tuple[Reason, ...]:
 
 
 def _gate_meanings(declaration: Declaration | None) -> dict[str, str]:
-    return {gate.name: gate.meaning for gate in (declaration.gates if declaration else ())}
+    own = declaration.gates if declaration else ()
+    return {gate.name: gate.meaning for gate in (*OFFLOAD_GATES, *own)}
 
 
 def _event_meanings(declaration: Declaration | None) -> dict[str, str]:

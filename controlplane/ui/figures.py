@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 
 from controlplane.ui import numerals
-from controlplane.ui.numerals import NO_DATA, Figure
+from controlplane.ui.numerals import NO_DATA, UNKNOWN, Figure
 
 Stats = Mapping[str, object]
 
@@ -86,30 +86,22 @@ def part(stats: Stats, key: str) -> Stats:
     return value if isinstance(value, Mapping) else {}
 
 
-def unique_saved(stats: Stats) -> int | None:
-    """Tokens removed, each span once, over all components; None where none reports."""
-    found = [
-        whole(part(part(stats, "components"), name), "saved_tokens_unique")
-        for name in part(stats, "components")
-    ]
-    known = [tokens for tokens in found if tokens is not None]
-    return sum(known) if known else None
+def all_requests(stats: Stats) -> int | None:
+    """Requests that were answered, those that skipped the pipeline included."""
+    every = whole(stats, "all_requests")
+    return whole(stats, "requests") if every is None else every
 
 
 def volume(stats: Stats) -> tuple[Tile, ...]:
     """Requests, and what they carried before and after."""
     before, after = whole(stats, "tokens_before"), whole(stats, "tokens_after")
-    attempted = whole(stats, "attempted_tokens")
+    shaped, attempted = whole(stats, "requests"), whole(stats, "attempted_tokens")
+    through = "" if shaped is None else f"{numerals.count(shaped)} through the pipeline"
     return (
-        Tile("requests", "Requests", numerals.count(whole(stats, "requests")), "compaction on"),
+        Tile("requests", "Requests", numerals.count(all_requests(stats)), through),
         Tile("tokens-before", "Sent by agents", numerals.count(before), "tokens, as arrived"),
         Tile("tokens-after", "Sent to providers", numerals.count(after), "tokens, compacted"),
-        Tile(
-            "attempted",
-            "Of it, allowed to touch",
-            numerals.count(attempted),
-            "tokens outside the cached prefix",
-        ),
+        Tile("attempted", "Open to change", numerals.count(attempted), "tokens, not cached yet"),
     )
 
 
@@ -121,7 +113,7 @@ GROSS = About(
 )
 UNIQUE = About(
     "Tokens removed, each removed span counted once however often it was re-sent.",
-    "components.*.saved_tokens_unique",
+    "saved_tokens_unique",
     "Σ over spans of tokens removed at first sight",
 )
 NET = About(
@@ -134,7 +126,7 @@ NET = About(
 
 def savings(stats: Stats) -> tuple[Tile, ...]:
     """What was not sent: once per span, net of restores, and with re-sends."""
-    gross, unique = whole(stats, "saved_tokens"), unique_saved(stats)
+    gross, unique = whole(stats, "saved_tokens"), whole(stats, "saved_tokens_unique")
     net, expands = whole(stats, "adjusted_saved"), whole(stats, "bounces")
     after = (
         "expands not reported" if expands is None else f"after {numerals.plural(expands, 'expand')}"
@@ -157,17 +149,22 @@ def savings(stats: Stats) -> tuple[Tile, ...]:
     )
 
 
-TIERS = (
-    ("fresh_input_tokens", "Fresh input"),
-    ("cache_read_tokens", "Cache read"),
-    ("cache_write_tokens", "Cache write"),
-    ("output_tokens", "Output"),
-)
+def tiers(stats: Stats) -> tuple[tuple[str, int | None], ...]:
+    """The billed tiers by name; a write for an hour is part of all writes, so it is taken off."""
+    write, hour = whole(stats, "cache_write_tokens"), whole(stats, "cache_write_1h_tokens")
+    short = write - hour if write is not None and hour is not None else write
+    return (
+        ("Fresh input", whole(stats, "fresh_input_tokens")),
+        ("Cache read", whole(stats, "cache_read_tokens")),
+        ("Cache write, 5 min", short),
+        ("Cache write, 1 h", hour),
+        ("Output", whole(stats, "output_tokens")),
+    )
 
 
 def billed_tiers(stats: Stats) -> tuple[TierRow, ...]:
     """What the providers reported, by billed tier, over all rounds of a request."""
-    known = [(name, whole(stats, key)) for key, name in TIERS]
+    known = tiers(stats)
     total = sum(tokens or 0 for _, tokens in known)
     return tuple(
         TierRow(
@@ -181,13 +178,13 @@ def billed_tiers(stats: Stats) -> tuple[TierRow, ...]:
 
 
 def billed_total(stats: Stats) -> Figure:
-    known = [tokens for key, _ in TIERS if (tokens := whole(stats, key)) is not None]
+    known = [tokens for _, tokens in tiers(stats) if tokens is not None]
     return numerals.count(sum(known)) if known else NO_DATA
 
 
 def billed_cost(stats: Stats) -> Figure:
     """Dollars for the billed tokens: unknown when a model has no price, no data without usage."""
-    if not any(whole(stats, key) for key, _ in TIERS):
+    if not any(tokens for _, tokens in tiers(stats)):
         return NO_DATA
     return numerals.usd(amount(stats, "billed_usd"))
 
@@ -201,50 +198,45 @@ BYPASSES = {
     "no_messages": "No messages in the body",
     "unparseable": "Body could not be read",
     "observe": "Tenant in observe mode",
+    "rewrite_failed": "A fault of ours: the original was sent",
 }
 
 
 def not_compacted(stats: Stats) -> tuple[ReasonRow, ...]:
-    """Why requests went through untouched, the commonest reason first."""
-    gates = part(part(part(stats, "components"), "bypass"), "gates")
-    counted = [(name, whole(gates, name) or 0) for name in gates]
-    total = sum(requests for _, requests in counted)
+    """Why requests went through untouched, the commonest reason first; shares are of all."""
+    reasons, every = part(stats, "bypassed"), all_requests(stats)
+    counted = [(name, whole(reasons, name) or 0) for name in reasons]
     return tuple(
         ReasonRow(
             BYPASSES.get(name, name.replace("_", " ")),
             numerals.count(requests),
-            numerals.share(requests, total),
-            numerals.per_hundred(requests, total),
+            numerals.share(requests, every),
+            numerals.per_hundred(requests, every),
         )
         for name, requests in sorted(counted, key=lambda pair: (-pair[1], pair[0]))
+        if requests
     )
 
 
 def latency(stats: Stats) -> tuple[LatencyRow, ...]:
     """Mean times; streamed and buffered answers are never averaged together."""
-    requests = _observed(whole(stats, "requests"))
-    return (
-        LatencyRow("Added by Headrace", _mean(stats, "cg_added_ms_avg"), requests),
-        LatencyRow(
-            "First byte, streamed",
-            _mean(stats, "sse_ttfb_ms_avg"),
-            _observed(whole(stats, "sse_streamed")),
-        ),
-        LatencyRow(
-            "Last byte, buffered",
-            _mean(stats, "sse_ttfb_ms_avg_buffered"),
-            _observed(whole(stats, "sse_buffered")),
-        ),
-        LatencyRow("Provider, whole answer", _mean(stats, "upstream_ms_avg"), requests),
+    return tuple(
+        _latency(name, real(stats, mean), whole(stats, observed))
+        for name, mean, observed in (
+            ("Added by Headrace", "cg_added_ms_avg", "requests"),
+            ("First byte, streamed", "sse_ttfb_ms_avg", "sse_streamed"),
+            ("Last byte, buffered", "sse_ttfb_ms_avg_buffered", "sse_buffered"),
+            ("Provider, whole answer", "upstream_ms_avg", "requests"),
+        )
     )
 
 
-def _mean(stats: Stats, key: str) -> Figure:
-    return numerals.duration(real(stats, key) or None)
-
-
-def _observed(number: int | None) -> str:
-    return str(numerals.count(number))
+def _latency(name: str, mean_ms: float | None, observed: int | None) -> LatencyRow:
+    """A mean over nothing is no data; one that cannot be told from its parts is unknown."""
+    if not observed:
+        return LatencyRow(name, NO_DATA, str(numerals.count(observed)))
+    mean = UNKNOWN if mean_ms is None else numerals.duration(mean_ms)
+    return LatencyRow(name, mean, str(numerals.count(observed)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +255,7 @@ def money(stats: Stats) -> tuple[MoneyRow, ...]:
     is_loss = saved is not None and saved < 0
     return (
         MoneyRow("Baseline: the same traffic, not compacted", numerals.usd(baseline)),
-        MoneyRow("Billed by providers", billed_cost(stats)),
+        MoneyRow("Billed by providers", billed_cost(stats), _unpriced(stats)),
         MoneyRow(
             "Net",
             numerals.change_usd(saved),
@@ -272,6 +264,11 @@ def money(stats: Stats) -> tuple[MoneyRow, ...]:
             is_loss=is_loss,
         ),
     )
+
+
+def _unpriced(stats: Stats) -> str:
+    missing = whole(stats, "unpriced_requests")
+    return f"without {numerals.plural(missing, 'request')} that has no price" if missing else ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 
-from controlplane.ui.figures import Stats
+from controlplane.ui.figures import Stats, all_requests
 
 # Facts about the node, the same for each of its tenants.
 NOT_ADDED = frozenset({"uptime_s", "stash_capacity", "stash_max_bytes", "version", "epoch"})
-NOT_ADDABLE = ("_avg", "_avg_buffered", "_avg_bypassed", "_pct", "_ratio")
+NOT_ADDABLE = ("_avg", "_pct", "_ratio", "_p50", "_p99")
 
 
 def merged(several: Iterable[Stats]) -> Stats:
@@ -19,19 +19,23 @@ def merged(several: Iterable[Stats]) -> Stats:
     """
     found = list(several)
     total: Stats = {}
-    for stats in [stats for stats in found if stats.get("requests")] or found[:1]:
+    for stats in [stats for stats in found if all_requests(stats)] or found[:1]:
         total = _added(total, stats)
     return total
 
 
 def _added(total: Stats, more: Stats) -> Stats:
-    keys = [key for key in {**total, **more} if not key.endswith(NOT_ADDABLE)]
+    keys = [key for key in {**total, **more} if not _is_derived(key)]
     return {
         key: _sum(key, total[key], more[key])
         if key in total and key in more
         else total.get(key, more.get(key))
         for key in keys
     }
+
+
+def _is_derived(key: str) -> bool:
+    return any(mark in key for mark in NOT_ADDABLE)
 
 
 def _sum(key: str, left: object, right: object) -> object:

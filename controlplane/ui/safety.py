@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from controlplane.ui import numerals
-from controlplane.ui.figures import About, Stats, Tile, whole
+from controlplane.ui.figures import About, Stats, Tile, all_requests, whole
 
 State = Literal["calm", "lost", "unknown"]
 
@@ -56,7 +56,7 @@ def safety(stats: Stats | None) -> Safety:
     """The strip for these statistics; None means that no node runs in this process."""
     if stats is None:
         return Safety("unknown", "Loss is unknown", NO_NODE, tiles({}))
-    if not whole(stats, "requests") and not _expands(stats) and not _lost(stats):
+    if not all_requests(stats) and not _expands(stats) and not _lost(stats):
         return Safety("unknown", "Nothing observed yet", NOTHING_SEEN, tiles({}))
     lost = _lost(stats)
     if lost is None:

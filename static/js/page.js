@@ -68,3 +68,9 @@ document.addEventListener("htmx:afterRequest", (event) => {
   if (event.detail.successful) say("live", "Live");
   else say("offline", `Offline since ${clock()}`);
 });
+
+// ---- times are served in UTC and read in the reader's zone; UTC stays in the tooltip
+const format = { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" };
+for (const time of document.querySelectorAll("time[datetime]")) {
+  time.textContent = new Date(time.dateTime).toLocaleString(undefined, format);
+}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from datetime import datetime
+
 from django import template
 from django.templatetags.static import static
 from django.utils.html import format_html
@@ -17,4 +19,17 @@ def icon(name: str) -> SafeString:
         '<svg class="i" aria-hidden="true"><use href="{}#{}"/></svg>',
         static("img/icons.svg"),
         name,
+    )
+
+
+@register.simple_tag
+def moment(at: datetime | None) -> SafeString | str:
+    """A time in UTC, which page.js turns into the reader's zone; nothing for None."""
+    if at is None:
+        return ""
+    return format_html(
+        '<time datetime="{}" title="{} UTC">{}</time>',
+        at.isoformat(timespec="seconds"),
+        f"{at:%Y-%m-%d %H:%M:%S}",
+        f"{at.day} {at:%b %H:%M} UTC",
     )

@@ -1,0 +1,46 @@
+"""What people send from the tenant page."""
+
+from __future__ import annotations
+
+from django import forms
+
+MAX_SOURCE = 256 * 1024  # bytes, as the validator's own limit (04 section 1.2)
+
+
+class DocumentForm(forms.Form):
+    """source is kept to the letter; based_on: the version the author saw, 0 for none."""
+
+    source = forms.CharField(
+        max_length=MAX_SOURCE,
+        strip=False,
+        error_messages={
+            "required": "The text is empty. A document needs at least one line.",
+            "max_length": "The text is longer than 256 KiB.",
+        },
+    )
+    message = forms.CharField(
+        min_length=3,
+        max_length=500,
+        error_messages={
+            "required": "Say in a few words what changes, and why.",
+            "min_length": "Say in a few words what changes, and why.",
+        },
+    )
+    based_on = forms.IntegerField(min_value=0)
+
+    def clean_source(self) -> str:
+        """Browsers send line ends as CR LF; documents are kept with LF."""
+        source: str = self.cleaned_data["source"]
+        return source.replace("\r\n", "\n")
+
+
+class KeyForm(forms.Form):
+    label = forms.CharField(
+        max_length=64,
+        error_messages={"required": "Name who or what will use the key."},
+    )
+
+
+class UpstreamForm(forms.Form):
+    dialect = forms.CharField(max_length=9)
+    upstream = forms.CharField(max_length=64)

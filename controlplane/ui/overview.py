@@ -1,0 +1,81 @@
+"""Is it healthy, is it losing anything, is it paying (04 section 5.1)."""
+
+from __future__ import annotations
+
+from django.contrib.auth.decorators import login_required
+from django.http import HttpResponse
+from django.shortcuts import render
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from controlplane.accounts.permissions import may
+from controlplane.ui import figures, snippets
+from controlplane.ui.component_rows import component_rows
+from controlplane.ui.figures import Stats
+from controlplane.ui.frame import PersonRequest, page
+from controlplane.ui.numerals import span
+from controlplane.ui.safety import safety
+from controlplane.ui.scope import Scope, handle, scope_of
+from dataplane.core.components import components
+
+
+@login_required
+@require_safe
+def overview(request: PersonRequest) -> HttpResponse:
+    """The page, or for htmx the leaves of it that may have changed."""
+    scope = scope_of(request.user, request.GET.get("tenant", ""))
+    stats = scope.stats()
+    context = figures_of(stats)
+    if request.headers.get("hx-request"):
+        shown = {
+            "safety_changed": request.GET.get("safety") != safety(stats).state,
+            "figures_shown": "figures" in request.GET,
+        }
+        return render(request, "overview/overview.html#live", {**context, **shown})
+    around = {"scope": _chips(scope), "here": scope.href, **_first_steps(request, scope, stats)}
+    return page(request, "overview/overview.html", {**context, **around}, here="ui:overview")
+
+
+def figures_of(stats: Stats | None) -> dict[str, object]:
+    """Everything on the page that changes while it is open."""
+    known = stats or {}
+    return {
+        "is_running": stats is not None,
+        "has_traffic": bool(figures.all_requests(known)),
+        "safety": safety(stats),
+        "counted": _counted(known),
+        "running": figures.running(known),
+        "volume": figures.volume(known),
+        "savings": figures.savings(known),
+        "components": component_rows(known, tuple(components().values())),
+        "tiers": figures.billed_tiers(known),
+        "billed_total": figures.billed_total(known),
+        "money": figures.money(known),
+        "untouched": figures.not_compacted(known),
+        "latency": figures.latency(known),
+    }
+
+
+def _counted(stats: Stats) -> str:
+    seconds = figures.real(stats, "uptime_s")
+    if seconds is None:
+        return ""
+    return f"Counted for {span(seconds)}, since the node started; 1 of 1 node reports."
+
+
+def _chips(scope: Scope) -> dict[str, object]:
+    return {"label": scope.label, "choices": scope.choices()}
+
+
+def _first_steps(request: PersonRequest, scope: Scope, stats: Stats | None) -> dict[str, object]:
+    """What a fresh deployment needs to know; keys_href only for who may issue a key."""
+    tenant = scope.chosen or next(iter(scope.tenants), None)
+    may_issue = tenant is not None and may(request.user, "key:write", tenant)
+    base_url = request.build_absolute_uri("/").rstrip("/")
+    return {
+        "uptime": figures.uptime(stats or {}),
+        "setup": snippets.claude_code(base_url).text,
+        "keys_href": f"{reverse('ui:tenant', args=[handle(tenant, scope.tenants)])}#keys"
+        if tenant and may_issue
+        else "",
+    }

@@ -1,0 +1,173 @@
+"""The tenants a person may see, and one of them with its document (04 sections 5.9, 5.13)."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.db import transaction
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_POST, require_safe
+
+from controlplane.accounts import actions as accounts
+from controlplane.accounts.models import Tenant
+from controlplane.accounts.permissions import may
+from controlplane.accounts.queries import keys_of, visible_tenant
+from controlplane.configs.actions import save_version
+from controlplane.configs.models import ConfigVersion
+from controlplane.configs.queries import TenantDocument, tenant_document, versions
+from controlplane.fleet.queries import acknowledgement
+from controlplane.ui import problem_rows
+from controlplane.ui.forms import DocumentForm, UpstreamForm
+from controlplane.ui.frame import PersonRequest, page
+from controlplane.ui.tenant_rows import answer_of, dialect_rows, tenant_rows
+from dataplane.core.config.problems import ConfigError
+
+VERSIONS_SHOWN = 8
+
+
+class StaleBaseError(Exception):
+    """Somebody saved another version since the author opened the text."""
+
+    def __init__(self, head: ConfigVersion) -> None:
+        super().__init__(str(head))
+        self.head = head
+
+
+@login_required
+@require_safe
+def tenants(request: PersonRequest) -> HttpResponse:
+    rows = tenant_rows(request.user)
+    context = {"rows": rows, "has_several": len({row.organisation for row in rows}) > 1}
+    return page(request, "tenants/tenants.html", context, here="ui:tenants")
+
+
+@login_required
+@require_safe
+def tenant(request: PersonRequest, slug: str) -> HttpResponse:
+    return tenant_page(request, tenant_of(request, slug), slug)
+
+
+def tenant_of(request: PersonRequest, slug: str, permission: str = "config:read") -> Tenant:
+    """Http404 for a tenant the person may not see, PermissionDenied for a deed they may not do."""
+    found = visible_tenant(request.user, slug)
+    if found is None:
+        raise Http404
+    if not may(request.user, permission, found):
+        raise PermissionDenied
+    return found
+
+
+def tenant_page(
+    request: PersonRequest,
+    tenant: Tenant,
+    slug: str,
+    /,
+    status: int = HTTPStatus.OK,
+    **refused: object,
+) -> HttpResponse:
+    """The whole page; refused: what was posted and why it was not taken."""
+    shown = tenant_document(tenant)
+    context: dict[str, object] = {
+        "tenant": tenant,
+        "slug": slug,
+        "shown": shown,
+        "source": shown.source,
+        "based_on": shown.document.head.number if shown.document.head else 0,
+        "rows_of_text": _rows_of_text(shown.source),
+        "versions": versions(shown.document, limit=VERSIONS_SHOWN),
+        "answer": answer_of(acknowledgement(tenant)),
+        "keys": keys_of(tenant),
+        "dialects": dialect_rows(tenant),
+        "may_write": may(request.user, "config:write", tenant),
+        "may_issue": may(request.user, "key:write", tenant),
+        "may_choose": may(request.user, "tenant:write", tenant),
+        "advice": _advice(shown),
+    }
+    return page(
+        request, "tenants/tenant.html", {**context, **refused}, here="ui:tenants", status=status
+    )
+
+
+def _rows_of_text(source: str) -> int:
+    return min(40, max(14, source.count("\n") + 3))
+
+
+def _advice(shown: TenantDocument) -> tuple[problem_rows.ProblemRow, ...]:
+    return problem_rows.rows(shown.version.warnings) if shown.version else ()
+
+
+@login_required
+@require_POST
+def save_document(request: PersonRequest, slug: str) -> HttpResponse:
+    """Save the posted text as the next version; whatever is refused comes back with the text."""
+    tenant = tenant_of(request, slug, "config:write")
+    form = DocumentForm(request.POST)
+    if not form.is_valid():
+        return _kept(request, tenant, slug, form, HTTPStatus.UNPROCESSABLE_ENTITY)
+    try:
+        version = _save(request, tenant, form)
+    except StaleBaseError as race:
+        return _kept(request, tenant, slug, form, HTTPStatus.CONFLICT, overtaken=race.head)
+    except ConfigError as refused:
+        problems = problem_rows.rows(refused.problems)
+        return _kept(
+            request, tenant, slug, form, HTTPStatus.UNPROCESSABLE_ENTITY, problems=problems
+        )
+    messages.success(request, f"Version {version.number} is saved and published.", "ok")
+    return redirect("ui:tenant", slug)
+
+
+@transaction.atomic
+def _save(request: PersonRequest, tenant: Tenant, form: DocumentForm) -> ConfigVersion:
+    """Compare and set: the head must still be the version that the author started from."""
+    document = tenant_document(tenant).document
+    head = document.head
+    if head is not None and head.number != form.cleaned_data["based_on"]:
+        raise StaleBaseError(head)
+    source, message = form.cleaned_data["source"], form.cleaned_data["message"]
+    return save_version(document, source, message, request.user)
+
+
+def _kept(
+    request: PersonRequest,
+    tenant: Tenant,
+    slug: str,
+    form: DocumentForm,
+    status: int,
+    **refused: object,
+) -> HttpResponse:
+    source = request.POST.get("source", "").replace("\r\n", "\n")
+    problems = refused.get("problems", ())
+    kept = {
+        "form": form,
+        "source": source,
+        "message": request.POST.get("message", ""),
+        "rows_of_text": _rows_of_text(source),
+        "tally": problem_rows.tally(problems) if isinstance(problems, tuple) else "",
+        "advice": (),
+    }
+    return tenant_page(request, tenant, slug, status, **{**kept, **refused})
+
+
+@login_required
+@require_POST
+def choose_upstream(request: PersonRequest, slug: str) -> HttpResponse:
+    tenant = tenant_of(request, slug, "tenant:write")
+    form = UpstreamForm(request.POST)
+    try:
+        if not form.is_valid():
+            raise ValidationError("Choose one of the upstreams by name.")
+        wanted = form.cleaned_data
+        accounts.choose_upstream(tenant, wanted["dialect"], wanted["upstream"], request.user)
+    except ValidationError as refused:
+        problem = " ".join(refused.messages)
+        return tenant_page(
+            request, tenant, slug, HTTPStatus.UNPROCESSABLE_ENTITY, upstream_problem=problem
+        )
+    messages.success(request, f"{wanted['dialect']} goes to {wanted['upstream']} now.", "ok")
+    return redirect(f"{reverse('ui:tenant', args=[slug])}#upstreams")
