@@ -55,16 +55,52 @@ def decide(outputs: tuple[ToolOutput, ...], config: Config, turn: Turn) -> Itera
 def _step(output: ToolOutput, config: Config) -> Step:
     if gate := _closed_gate(output, config):
         return Decline(gate, output.index)
-    document = JsonText.parse(output.text)
+    found = _outcomes.of(output.content)
+    if isinstance(found, Gate):
+        return Decline(found, output.index)
+    return Rewrite(output.index, found)
+
+
+def outcome(content: Content) -> Gate | str:
+    """The smaller text of a JSON document, or why there is none."""
+    document = JsonText.parse(content.text)
     if document is None:
-        return Decline(JSON_PARSE_FAILED, output.index)
+        return JSON_PARSE_FAILED
     plain = document.compact()
     reason = _descend(document)
     candidates = (plain,) if reason else (plain, document.compact())
     best = min(map(Content, candidates), key=lambda candidate: candidate.tokens)
-    if best.tokens < output.tokens:
-        return Rewrite(output.index, best.text)
-    return Decline(reason or ALREADY_COMPACT, output.index)
+    return best.text if best.tokens < content.tokens else reason or ALREADY_COMPACT
+
+
+class Outcomes:
+    """Outcomes by digest, because an agent sends the same outputs every turn.
+
+    All are forgotten when their texts outgrow max_chars.
+    """
+
+    def __init__(self, max_chars: int) -> None:
+        self._max_chars = max_chars
+        self._chars = 0
+        self._found: dict[bytes, Gate | str] = {}
+
+    def of(self, content: Content) -> Gate | str:
+        found = self._found.get(content.digest)
+        if found is None:
+            found = outcome(content)
+            self._remember(content.digest, found)
+        return found
+
+    def _remember(self, digest: bytes, found: Gate | str) -> None:
+        self._chars += len(found) if isinstance(found, str) else len(digest)
+        if self._chars > self._max_chars:
+            self._found.clear()
+            self._chars = 0
+        else:
+            self._found[digest] = found
+
+
+_outcomes = Outcomes(max_chars=16_000_000)
 
 
 def _closed_gate(output: ToolOutput, config: Config) -> Gate | None:
@@ -100,7 +136,7 @@ def _descend(document: JsonText) -> Gate | None:
         if len(_literal(shorter).encode()) < len(_literal(inner).encode()):
             document.value[name] = shorter
             reason = None
-        elif reason is not None:
+        elif reason:
             reason = ENVELOPE_INNER_NOT_SMALLER
     return reason
 
@@ -138,11 +174,10 @@ class JsonText:
 
     def embedded(self) -> list[tuple[str, str]]:
         """Name and decoded value of the fields that may hold a JSON document of their own."""
-        if not isinstance(self.value, dict):
-            return []
+        fields = self.value.items() if isinstance(self.value, dict) else ()
         return [
             (name, inner)
-            for name, inner in self.value.items()
+            for name, inner in fields
             if isinstance(inner, str)
             and _is_json_shaped(inner)
             and len(_literal(inner).encode()) >= _SMALLEST_EMBEDDED_BYTES

@@ -91,6 +91,17 @@ def test_a_character_window_is_measured_without_its_marker() -> None:
     assert Content(window.text).tokens == 459
 
 
+def test_a_character_window_is_shrunk_three_times_at_most() -> None:
+    dense = "🟢" * 75
+    text = dense + " " * 9000 + dense
+    config = Config(head_lines=1, tail_lines=1)
+
+    window = char_window(text, 400, config)
+
+    assert Content(window.text).tokens > 400
+    assert len(window.head) + len(window.tail) > 200
+
+
 def test_an_output_of_exactly_the_threshold_is_declined() -> None:
     """01-vector-16 and its edge"""
     exactly = Content(M).tokens

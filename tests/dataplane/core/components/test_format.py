@@ -17,16 +17,18 @@ from dataplane.core.components.format import (
     JSON_PARSE_FAILED,
     NOT_JSON_SHAPED,
     Config,
+    Outcomes,
     compact,
     decide,
 )
+from dataplane.core.content import Content
 from dataplane.core.declaration import Gate
 from dataplane.core.gates import BELOW_MIN_TOKENS, NON_TEXT_BLOCKS
 from dataplane.core.turn import Decline, Rewrite, Turn
 from tests.dataplane.core.components.builders import PLAIN, only, output, outputs
 
 SMALL = Config(min_tokens=1)
-LONG = "an entry that is long enough to be worth opening, certainly"
+LONG = "an entry that is long enough to be worth opening, quite certainly so"
 
 
 @pytest.mark.parametrize(
@@ -81,6 +83,11 @@ def test_a_document_is_written_without_white_space(text: str, expected: str) -> 
         pytest.param("[ 01 ]", JSON_PARSE_FAILED, id="a leading zero"),
         pytest.param('{ "a": "cut off', JSON_PARSE_FAILED, id="cut off"),
         pytest.param("[ " * 100_000, JSON_PARSE_FAILED, id="nested beyond any use"),
+        pytest.param(
+            json.dumps(["".join(map(chr, range(0xE000, 0xF900)))], ensure_ascii=False, indent=1),
+            JSON_PARSE_FAILED,
+            id="every private-use character, so that none can mark a number",
+        ),
         pytest.param("plain text", NOT_JSON_SHAPED, id="text"),
         pytest.param('"a string"', NOT_JSON_SHAPED, id="a JSON string"),
         pytest.param("", NOT_JSON_SHAPED, id="empty"),
@@ -130,6 +137,18 @@ def test_json_quoted_two_levels_deep_stays_as_it_is() -> None:
 
     assert isinstance(step, Rewrite)
     assert json.loads(json.loads(step.text)["outer"])["inner"] == pretty
+
+
+def test_outcomes_are_remembered_until_they_outgrow_their_room() -> None:
+    outcomes = Outcomes(max_chars=40)
+    small, large = Content('[ "a", "b" ]'), Content(json.dumps(["a" * 40, "b"], indent=4))
+
+    first = outcomes.of(small)
+
+    assert outcomes.of(small) is first
+    assert outcomes.of(large) == json.dumps(["a" * 40, "b"], separators=(",", ":"))
+    assert outcomes.of(small) == first
+    assert outcomes.of(small) is not first
 
 
 def test_the_size_is_looked_at_after_the_shape() -> None:
