@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Generator
+from collections.abc import AsyncIterator, Generator
 
 import pytest
+
+from dataplane.simulator.server import Simulator
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}  # noqa: TID251  no settings in tests
 
@@ -24,3 +26,10 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
         report.outcome = "failed"
         report.longrepr = f"skipped in CI: {report.longrepr}"
     return report
+
+
+@pytest.fixture
+async def simulator() -> AsyncIterator[Simulator]:
+    """A simulated provider of the test's own, on a free loopback port."""
+    async with Simulator() as provider:
+        yield provider
