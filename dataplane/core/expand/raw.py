@@ -1,0 +1,51 @@
+"""JSON put together from pieces that are never decoded, so that nothing about them can change."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import msgspec
+from msgspec import Raw
+
+from dataplane.core.wire.splice import string_literal
+
+_object = msgspec.json.Decoder(dict[str, Raw])
+_text = msgspec.json.Decoder(str)
+NULL = b"null"
+
+
+def members_of(written: bytes | Raw) -> dict[str, bytes]:
+    """The members of a JSON object, as they are written. Raises msgspec.DecodeError."""
+    return {name: bytes(value) for name, value in _object.decode(written).items()}
+
+
+def object_of(members: Mapping[str, bytes]) -> bytes:
+    inside = (string_literal(name) + b":" + value for name, value in members.items())
+    return b"{" + b",".join(inside) + b"}"
+
+
+def array_of(items: Iterable[bytes]) -> bytes:
+    return b"[" + b",".join(items) + b"]"
+
+
+def joined(literals: Iterable[bytes]) -> bytes:
+    """One string literal out of several; null and absent ones add nothing.
+
+    A surrogate pair that was cut between two pieces is whole again.
+    """
+    pieces = [literal for literal in literals if literal and literal != NULL]
+    return b'"' + b"".join(piece[1:-1] for piece in pieces) + b'"'
+
+
+def text_of(literal: bytes) -> str:
+    """The text of a string literal. Raises msgspec.DecodeError for anything else."""
+    return _text.decode(literal)
+
+
+def marker_id_in(tool_input: bytes) -> str | None:
+    """The id in the input of an expand call; None when it holds no string under that name.
+
+    Raises msgspec.DecodeError when the input is not a JSON object, as when it was cut off.
+    """
+    written = members_of(tool_input).get("id", NULL)
+    return text_of(written) if written.startswith(b'"') else None

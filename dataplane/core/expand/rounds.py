@@ -1,0 +1,41 @@
+"""Continue or deliver: what a model's turn means for the loop.
+
+Source: 03-proxy-and-recovery.md 4.4.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from dataplane.core.expand.relay import Call, Outcome
+
+EXPAND_ROUNDS = 3  # continuations of one client request
+_TOOL_USE = frozenset({"tool_use", "tool_calls"})
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The model's turn. calls: of injected tools, in order. assistant: the turn as the JSON
+    message that echoes it. answerable: no other tool was called, and the turn could be read.
+    """
+
+    calls: tuple[Call, ...]
+    assistant: bytes = b""
+    answerable: bool = True
+
+
+UNREADABLE_REPLY = Reply((), answerable=False)
+
+
+def handed_over_as(reply: Reply, *, stop_reason: str | None, continuations: int) -> Outcome | None:
+    """Why the client gets this turn, or None when the gateway answers it.
+
+    continuations: how many this client request has already had.
+    """
+    if not reply.answerable:
+        return Outcome.BAIL
+    if not reply.calls:
+        return Outcome.OK
+    if stop_reason not in _TOOL_USE:
+        return Outcome.BAIL
+    return Outcome.CAP if continuations >= EXPAND_ROUNDS else None

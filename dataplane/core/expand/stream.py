@@ -1,0 +1,206 @@
+"""Splicing several upstream streams into the one that the client reads.
+
+Events are forwarded as they complete. From the first that calls a tool of ours, the rest of the
+round is withheld until it is known whether the gateway can answer; the next round then continues
+the same client stream. Source: 03-proxy-and-recovery.md 4.5; its cases T1 to T5.
+"""
+
+from __future__ import annotations
+
+import abc
+from collections.abc import Sequence
+
+from dataplane.core.expand.relay import (
+    EVENT_STREAM,
+    Answer,
+    Deliver,
+    Outcome,
+    Relay,
+    ToolResult,
+    Verdict,
+    is_answer,
+)
+from dataplane.core.expand.rounds import Reply, handed_over_as
+from dataplane.core.wire.message import Dialect
+from dataplane.core.wire.sse import SseEvent, SseParser
+
+MAX_RETAINED_BYTES = 16 << 20
+
+
+def with_data(event: SseEvent, written: bytes) -> bytes:
+    """The bytes of an event with other data; everything around it stays as it came."""
+    if event.data in event.raw:
+        return event.raw.replace(event.data, written, 1)
+    lines = b"".join(b"data: " + line + b"\n" for line in written.splitlines())
+    name = b"event: " + event.name + b"\n" if event.name else b""
+    return name + lines + b"\n"
+
+
+class _Round:
+    """What is kept of the running round. cut: where in `events` the withheld ones begin."""
+
+    def __init__(self) -> None:
+        self.parser = SseParser()
+        self.events: list[SseEvent] = []
+        self.retained_bytes = 0
+        self.cut: int | None = None
+        self.intercepted = True
+        self.ended = False
+
+    def retain(self, event: SseEvent) -> None:
+        self.events.append(event)
+        self.retained_bytes += len(event.raw)
+
+    @property
+    def withheld(self) -> list[SseEvent]:
+        return [] if self.cut is None else self.events[self.cut :]
+
+
+class SpliceRelay(Relay):
+    """The part of the splice that is the same in every dialect."""
+
+    def __init__(self, dialect: Dialect) -> None:
+        super().__init__(dialect)
+        self._continuations = 0
+        self._base = 0
+        self._round = _Round()
+        self._reply: Reply | None = None
+        self._fallback: list[bytes] = []
+        self._fallback_ending: list[bytes] = []
+        self._oversize = False
+
+    def feed(self, chunk: bytes) -> bytes:
+        events = self._round.parser.feed(chunk)
+        return self._sent(b"".join([self._take(event) for event in events]))
+
+    def end_round(self, *, complete: bool) -> Verdict:
+        tail = self._end_of_tail()
+        if self.error_type is not None or not self._is_whole(complete=complete):
+            return self._broken_off(tail)
+        if self._round.cut is None:
+            outcome = Outcome.OVERSIZE if self._oversize else Outcome.OK
+            return self._deliver(tail, outcome)
+        return self._decided()
+
+    def continuation(self, results: Sequence[ToolResult]) -> tuple[bytes, ...]:
+        if self._reply is None:
+            raise ValueError("no round was answered")
+        return self._messages(self._reply, results)
+
+    def next_round(self) -> None:
+        self._next_facts()
+        self._continuations += 1
+        self._base = self.blocks_sent
+        self._round = _Round()
+
+    def round_failed(self) -> Deliver:
+        self.expand_after_stream = True
+        return self._deliver(b"".join(self._fallback), Outcome.NEXT_FAILED)
+
+    def accepts(self, status: int, content_type: str) -> bool:
+        return is_answer(status, content_type, EVENT_STREAM)
+
+    @abc.abstractmethod
+    def _read(self, event: SseEvent) -> bool:
+        """Take the facts of an event; True when it calls a tool of ours."""
+
+    @abc.abstractmethod
+    def _written(self, event: SseEvent) -> bytes:
+        """The event as the client gets it in this round; empty for one that it does not get."""
+
+    @abc.abstractmethod
+    def _count(self, event: SseEvent) -> None:
+        """Note what the client has once it got this event."""
+
+    @abc.abstractmethod
+    def _is_last(self, event: SseEvent) -> bool:
+        """True for the event after which nothing is missing."""
+
+    @abc.abstractmethod
+    def _is_whole(self, *, complete: bool) -> bool:
+        """Whether the round came to its own end. complete: the body was not cut off."""
+
+    @abc.abstractmethod
+    def _rebuilt(self, events: list[SseEvent]) -> Reply:
+        """The model's turn out of the events of a round."""
+
+    @abc.abstractmethod
+    def _messages(self, reply: Reply, results: Sequence[ToolResult]) -> tuple[bytes, ...]:
+        """The messages that continue the conversation."""
+
+    @abc.abstractmethod
+    def _ending(self, withheld: list[SseEvent]) -> list[SseEvent]:
+        """The withheld events that end the client's stream after a continuation broke off."""
+
+    @abc.abstractmethod
+    def _failure(self, tail: bytes) -> bytes:
+        """What tells the client that a stream broke off. tail: of an incomplete event."""
+
+    def _take(self, event: SseEvent) -> bytes:
+        current = self._round
+        calls_us = not event.fragment and self._read(event)
+        current.ended = current.ended or self._is_last(event)
+        if not current.intercepted:
+            return self._forwarded(event)
+        current.retain(event)
+        if event.fragment or current.retained_bytes > MAX_RETAINED_BYTES:
+            return self._stop_intercepting(event)
+        if calls_us and current.cut is None:
+            current.cut = len(current.events) - 1
+            self.buffered = self.buffered or self.blocks_sent == 0
+        return self._forwarded(event) if current.cut is None else b""
+
+    def _forwarded(self, event: SseEvent) -> bytes:
+        if event.fragment:
+            return event.raw
+        self._count(event)
+        return self._written(event)
+
+    def _stop_intercepting(self, event: SseEvent) -> bytes:
+        """T5: give the client what was withheld, and the event itself; the rest passes through."""
+        self._oversize = True
+        given = self._give_withheld() if self._round.cut is not None else self._forwarded(event)
+        self._pass_through()
+        return given
+
+    def _pass_through(self) -> None:
+        self._round.intercepted = False
+        self._round.cut = None
+        self._round.events.clear()
+
+    def _give_withheld(self) -> bytes:
+        withheld = self._round.withheld
+        self.expand_after_stream = self.expand_after_stream or bool(withheld)
+        return b"".join([self._forwarded(event) for event in withheld])
+
+    def _end_of_tail(self) -> bytes:
+        """The bytes after the last complete event; an event that ends the stream is taken as
+        one even without the blank line after it.
+        """
+        tail = self._round.parser.tail()
+        event = SseEvent(tail)
+        return self._take(event) if tail and self._is_last(event) else tail
+
+    def _broken_off(self, tail: bytes) -> Deliver:
+        if self._continuations and self.blocks_sent == self._base:
+            return self.round_failed()
+        if self._continuations:
+            ending = b"".join(self._fallback_ending)
+            return self._deliver(ending, Outcome.NEXT_CUT)
+        withheld = self._give_withheld()
+        if self.error_type is not None:
+            return self._deliver(withheld + tail, Outcome.ERROR)
+        return self._deliver(withheld + self._failure(tail), Outcome.TRUNCATED)
+
+    def _decided(self) -> Verdict:
+        reply = self._rebuilt(self._round.events)
+        outcome = handed_over_as(
+            reply, stop_reason=self.stop_reason, continuations=self._continuations
+        )
+        if outcome is not None:
+            return self._deliver(self._give_withheld(), outcome)
+        withheld = self._round.withheld
+        self._reply = reply
+        self._fallback = [self._written(event) for event in withheld]
+        self._fallback_ending = [self._written(event) for event in self._ending(withheld)]
+        return Answer(reply.calls)
