@@ -9,7 +9,7 @@ from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
 from dataplane.core import reference
-from dataplane.core.components import COMPONENTS
+from dataplane.core.components import components
 
 
 class Command(BaseCommand):
@@ -21,7 +21,7 @@ class Command(BaseCommand):
 
     def handle(self, *, check: bool, **_options: Any) -> None:
         folder = Path(settings.BASE_DIR) / "docs" / "components"
-        wanted = reference.pages(COMPONENTS.values())
+        wanted = reference.pages(components().values())
         stale = sorted(stale_pages(folder, wanted))
         if check and stale:
             raise CommandError(f"out of date, run make docs: {', '.join(stale)}")
