@@ -9,6 +9,7 @@ from django.contrib.auth.base_user import AbstractBaseUser, BaseUserManager
 from django.core.validators import RegexValidator
 from django.db import models
 from django.db.models import Q
+from django.db.models.functions import Lower
 
 from controlplane.identifiers import new_uid, uid_field
 
@@ -90,7 +91,7 @@ class User(AbstractBaseUser):
     class Meta:
         constraints = (
             models.CheckConstraint(
-                condition=Q(email=models.functions.Lower("email")), name="user_email_is_lower_case"
+                condition=Q(email=Lower("email")), name="user_email_is_lower_case"
             ),
         )
 

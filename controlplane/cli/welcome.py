@@ -5,10 +5,14 @@ from __future__ import annotations
 from controlplane.cli.bootstrapping import Bootstrapped
 
 CURL = """\
-  curl -s {base_url}/v1/messages -H 'content-type: application/json' \\
-    -H 'x-context-guru-token: {key}' -H "x-api-key: ${{ANTHROPIC_API_KEY:-simulated}}" \\
-    -d '{{"model":"claude-sonnet-5","max_tokens":64,"messages":[{{"role":"user","content":"Hello"}}]}}'
+  curl {base_url}/v1/messages -H 'content-type: application/json' \\
+    -H 'anthropic-version: 2023-06-01' -H "x-api-key: ${{ANTHROPIC_API_KEY:-simulated}}" \\
+    -H 'x-context-guru-token: {key}' -d '{body}'
 """
+BODY = (
+    '{"model":"claude-sonnet-5","max_tokens":64,"messages":[{"role":"user","content":"Hello"}]}'
+)
+BEFORE = "(as before; bootstrap --rotate makes a new one)"
 
 
 def block(made: Bootstrapped, base_url: str) -> str:
@@ -17,13 +21,13 @@ def block(made: Bootstrapped, base_url: str) -> str:
         "",
         f"  Headrace     {base_url}/",
         f"  Sign in as   {made.email}",
-        f"  Password     {made.password or '(as set before; bootstrap --rotate makes a new one)'}",
+        f"  Password     {made.password or BEFORE}",
         f"  Tenant       {made.tenant}",
-        f"  Key          {made.data_plane_key or '(issued before; bootstrap --rotate replaces it)'}",
+        f"  Key          {made.data_plane_key or BEFORE}",
         "",
     ]
     if made.data_plane_key:
-        request = CURL.format(base_url=base_url, key=made.data_plane_key)
+        request = CURL.format(base_url=base_url, key=made.data_plane_key, body=BODY)
         lines += ["  Your first request through the gateway:", "", request]
     return "\n".join(lines)
 

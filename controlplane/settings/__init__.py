@@ -1,4 +1,4 @@
-"""Django's settings, all derived from controlplane.settings.environment (04 sections 0.5, 1.8, 8)."""
+"""Django's settings, derived from controlplane.settings.environment (04 sections 0.5, 1.8, 8)."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 from controlplane.settings.environment import from_process, private_file
 
 ENVIRONMENT = from_process()
-PROJECT = Path(__file__).resolve().parent.parent.parent
+BASE_DIR = Path(__file__).resolve().parent.parent.parent
 
 SECRET_KEY = ENVIRONMENT.secret_key
 DEBUG = ENVIRONMENT.debug
@@ -59,7 +59,7 @@ USE_I18N = False
 TEMPLATES: list[dict[str, Any]] = [
     {
         "BACKEND": "django.template.backends.django.DjangoTemplates",
-        "DIRS": [PROJECT / "templates"],
+        "DIRS": [BASE_DIR / "templates"],
         "APP_DIRS": True,
         "OPTIONS": {
             "context_processors": [
@@ -133,7 +133,7 @@ CONTENT_SECURITY_POLICY: dict[str, Any] = {
 }
 
 STATIC_URL = "static/"
-STATICFILES_DIRS = [PROJECT / "static"]
+STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 

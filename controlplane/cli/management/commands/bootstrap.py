@@ -6,8 +6,9 @@ import json
 import sys
 from argparse import ArgumentParser
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+import msgspec
 from django.core.exceptions import ValidationError
 from django.core.management.base import BaseCommand, CommandError
 
@@ -38,11 +39,17 @@ class Command(BaseCommand):
                 database.migrate()
                 made = bootstrap(wanted)
         except ConfigError as error:
-            self.stderr.write(printed.problems(error.problems, str(options["document"])))
-            sys.exit(EXIT_INVALID)
+            self.refuse(error, options)
         except ValidationError as error:
             raise CommandError("; ".join(error.messages)) from error
         self.stdout.write(as_json(made) if options["as_json"] else as_text(made))
+
+    def refuse(self, error: ConfigError, options: dict[str, Any]) -> NoReturn:
+        """Lines for people on stderr, with --json the error objects for programs on stdout."""
+        self.stderr.write(printed.problems(error.problems, str(options["document"])))
+        if options["as_json"]:
+            self.stdout.write(msgspec.json.encode({"errors": error.problems}).decode())
+        sys.exit(EXIT_INVALID)
 
 
 def as_wanted(options: dict[str, Any]) -> Wanted:

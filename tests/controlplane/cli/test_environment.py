@@ -1,0 +1,79 @@
+"""What the environment says, and what stands when it says nothing."""
+
+from __future__ import annotations
+
+import stat
+from pathlib import Path
+
+import pytest
+
+from controlplane.settings.environment import pairs, read
+
+
+def test_without_any_variable_it_serves_this_machine_alone(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    found = read({})
+
+    assert found.data_dir == tmp_path / "var"
+    assert (found.host, found.port, found.base_url) == ("127.0.0.1", 8000, "http://127.0.0.1:8000")
+    assert found.allowed_hosts == ("localhost", "127.0.0.1", "[::1]")
+    assert not found.debug
+
+
+def test_the_secret_key_is_made_once_and_read_by_its_owner_alone(tmp_path: Path) -> None:
+    env = {"HEADRACE_DATA_DIR": str(tmp_path)}
+
+    assert read(env).secret_key == read(env).secret_key
+    assert len(read(env).secret_key) > 50
+    assert stat.S_IMODE((tmp_path / "secret_key").stat().st_mode) == 0o600
+    assert [path.name for path in tmp_path.iterdir()] == ["secret_key"]
+
+
+def test_a_given_secret_key_leaves_no_file(tmp_path: Path) -> None:
+    env = {"HEADRACE_DATA_DIR": str(tmp_path), "HEADRACE_SECRET_KEY": "given"}
+
+    assert read(env).secret_key == "given"
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize(
+    ("bind", "host", "base_url"),
+    [
+        ("0.0.0.0:80", "0.0.0.0", "http://127.0.0.1:80"),
+        ("[::1]:8000", "::1", "http://[::1]:8000"),
+        (":4000", "127.0.0.1", "http://127.0.0.1:4000"),
+    ],
+)
+def test_an_address_to_bind_gives_one_to_open(
+    tmp_path: Path, bind: str, host: str, base_url: str
+) -> None:
+    found = read({"HEADRACE_DATA_DIR": str(tmp_path), "HEADRACE_BIND": bind})
+
+    assert (found.host, found.base_url) == (host, base_url)
+
+
+def test_a_public_address_is_allowed_as_host_and_switches_to_secure_cookies(tmp_path: Path) -> None:
+    found = read(
+        {
+            "HEADRACE_DATA_DIR": str(tmp_path),
+            "HEADRACE_BIND": "0.0.0.0:8000",
+            "HEADRACE_BASE_URL": "https://gateway.example.com/",
+            "HEADRACE_ALLOWED_HOSTS": "inside.example.com",
+        }
+    )
+
+    assert found.is_https
+    assert found.base_url == "https://gateway.example.com"
+    assert {"gateway.example.com", "inside.example.com"} < set(found.allowed_hosts)
+    assert "0.0.0.0" not in found.allowed_hosts
+
+
+def test_upstreams_are_pairs_of_dialect_and_address() -> None:
+    assert pairs("anthropic=https://a, openai=https://b,") == {
+        "anthropic": "https://a",
+        "openai": "https://b",
+    }
+    with pytest.raises(ValueError, match="dialect=URL"):
+        pairs("https://a")

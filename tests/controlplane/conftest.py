@@ -1,0 +1,68 @@
+"""A real database with a deployment in it: two organisations with a tenant each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+from django.db import connection
+
+from controlplane.accounts.actions import create_organisation, create_tenant
+from controlplane.accounts.models import Membership, Organisation, Tenant, User
+from controlplane.accounts.people import set_member
+from controlplane.configs.actions import ensure_server_default
+
+PASSWORD = "correct horse battery"
+
+
+@pytest.fixture(scope="session")
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+    """Emptying tables after a transactional test is a DELETE, which write-once tables refuse."""
+    with django_db_blocker.unblock(), connection.cursor() as cursor:
+        cursor.execute("SELECT name FROM sqlite_master WHERE type='trigger'")
+        for (name,) in cursor.fetchall():
+            if name.endswith("_no_delete"):
+                cursor.execute(f"DROP TRIGGER {name}")
+    yield
+
+
+@pytest.fixture(autouse=True)
+def fast_passwords(settings: Any) -> None:
+    """The real parameters cost a tenth of a second a password; they have a test of their own."""
+    settings.PASSWORD_HASHERS = ["django.contrib.auth.hashers.MD5PasswordHasher"]
+
+
+@pytest.fixture
+def organisation(db: None) -> Organisation:
+    ensure_server_default()
+    return create_organisation(name="Acme", slug="acme", by=None)
+
+
+@pytest.fixture
+def tenant(organisation: Organisation) -> Tenant:
+    return create_tenant(organisation, slug="orchid", by=None)
+
+
+@pytest.fixture
+def other_tenant(organisation: Organisation) -> Tenant:
+    """A tenant of another organisation."""
+    other = create_organisation(name="Globex", slug="globex", by=None)
+    return create_tenant(other, slug="orchid", by=None)
+
+
+def person(role: str, organisation: Organisation | None, email: str = "") -> User:
+    """Someone with this role there; None for the deployment."""
+    user = User.objects.create_user(email or f"{role}@example.com", PASSWORD)
+    set_member(user, organisation, role, None)
+    return user
+
+
+@pytest.fixture
+def admin(organisation: Organisation) -> User:
+    return person(Membership.Role.ADMIN, organisation)
+
+
+@pytest.fixture
+def manager(db: None) -> User:
+    return person(Membership.Role.MANAGER, None)
