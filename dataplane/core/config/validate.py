@@ -1,0 +1,217 @@
+"""Every problem of one document on its own, and the values that are right.
+
+The walk never stops at an error: what is wrong is reported, what is right becomes a leaf, so
+that the rules across keys can be checked in the same pass.
+Source: 04-controlplane-and-dashboard.md sections 2.4 to 2.8; 01-components.md sections 1.14, 3.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from msgspec.structs import replace
+
+from dataplane.core.config.problems import Edit, Problem, Suggestion, problem, with_edits
+from dataplane.core.config.registry import Key, below
+from dataplane.core.config.secrets import HIDDEN, shown
+from dataplane.core.config.suggest import nearest
+from dataplane.core.config.tree import (
+    Entry,
+    MappingNode,
+    Path,
+    ScalarNode,
+    SequenceNode,
+    Span,
+    pointer,
+    spoken,
+)
+from dataplane.core.config.unknown import Unknown
+from dataplane.core.config.values import Misfit, fit
+from dataplane.core.declaration import Refusal
+
+MAX_PIPELINE = 40
+_ABOVE = {"/cache/keepalive_idle_seconds": "config.keepalive_idle_too_long"}
+
+
+@dataclass(frozen=True, slots=True)
+class Leaf:
+    """One written value of the right type. items: where the entries of a list stand."""
+
+    value: Any
+    key_span: Span | None
+    span: Span | None
+    items: tuple[Span | None, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Validated:
+    """leaves: by path. blocks: where each component's block stands, by name."""
+
+    leaves: dict[Path, Leaf]
+    blocks: dict[str, Span | None]
+    problems: list[Problem]
+
+
+def validate(tree: MappingNode, root: Key) -> Validated:
+    """Check a tree against the registry; root: registry.registry(components)."""
+    walk = _Walk(root, Unknown(root, tree))
+    walk.block(tree, root, ())
+    return Validated(walk.leaves, walk.blocks, walk.problems)
+
+
+@dataclass(slots=True)
+class _Walk:
+    root: Key
+    unknown: Unknown
+    leaves: dict[Path, Leaf] = field(default_factory=dict)
+    blocks: dict[str, Span | None] = field(default_factory=dict)
+    problems: list[Problem] = field(default_factory=list)
+
+    def block(self, node: MappingNode, block: Key, path: Path) -> None:
+        for entry in node.entries:
+            self._entry(entry, block, (*path, entry.key))
+
+    def _entry(self, entry: Entry, block: Key, path: Path) -> None:
+        found = block.fields.get(entry.key)
+        if found and path[:1] == ("components",) and len(path) == 2:  # noqa: PLR2004
+            self.blocks[entry.key] = entry.key_span
+        if entry.key in block.refusals or (not found and below(block.refusals, entry.key)):
+            self.problems += _refused(entry, block.refusals, path)
+        elif found is None:
+            self.problems.append(self.unknown.problem(entry, block, path))
+        elif found.kind == "block":
+            self._block_value(entry, found, path)
+        else:
+            self._leaf(entry, found, path)
+
+    def _block_value(self, entry: Entry, block: Key, path: Path) -> None:
+        node = entry.value
+        if isinstance(node, ScalarNode) and node.value is None:
+            return
+        if not block.fields and not block.refusals and path[:1] == ("components",):
+            self._takes_nothing(entry, path)
+        elif isinstance(node, MappingNode):
+            self.block(node, block, path)
+        else:
+            misfit = fit(node, block, spoken(path))
+            self.problems.append(_misfit(misfit, entry, path, block))
+
+    def _takes_nothing(self, entry: Entry, path: Path) -> None:
+        if isinstance(entry.value, MappingNode) and not entry.value.entries:
+            return
+        name = "components" if len(path) == 1 else entry.key
+        found = problem("config.component_takes_no_config", path, entry.key_span, component=name)
+        self.problems.append(with_edits(found, "delete", Edit("delete", found.path)))
+
+    def _leaf(self, entry: Entry, key: Key, path: Path) -> None:
+        value = fit(entry.value, key, spoken(path))
+        if isinstance(value, Misfit):
+            self.problems.append(_misfit(value, entry, path, key))
+        elif isinstance(value, SequenceNode):
+            self._list(value, key, path, entry)
+        else:
+            self.leaves[path] = Leaf(value, entry.key_span, _span(entry))
+
+    def _list(self, node: SequenceNode, key: Key, path: Path, entry: Entry) -> None:
+        values, spans = [], []
+        for index, item in enumerate(node.items):
+            at = (*path, index)
+            value = fit(item, key.item or key, f"entry {index + 1} of {spoken(path)}")
+            if isinstance(value, Misfit):
+                self.problems.append(_misfit(value, Entry("", item.span, item), at, key))
+            else:
+                values.append(value)
+                spans.append(item.span)
+        if path == ("pipeline",):
+            self._pipeline(node)
+            kept = [known for known in zip(values, spans, strict=True) if self._known(known[0])]
+            values, spans = [name for name, _ in kept], [span for _, span in kept]
+        self.leaves[path] = Leaf(values, entry.key_span, entry.value.span, tuple(spans))
+
+    def _known(self, name: str) -> bool:
+        return name in self.root.fields["components"].fields
+
+    def _pipeline(self, node: SequenceNode) -> None:
+        if len(node.items) > MAX_PIPELINE:
+            facts = {"count": len(node.items), "limit": MAX_PIPELINE}
+            self.problems.append(
+                problem("config.limit_exceeded", ("pipeline",), node.span, **facts)
+            )
+        first: dict[str, int] = {}
+        for index, item in enumerate(node.items):
+            name = item.value if isinstance(item, ScalarNode) else None
+            if not isinstance(name, str):
+                continue
+            path: Path = ("pipeline", index)
+            if not self._known(name):
+                entry = Entry(name, item.span, item)
+                self.problems.append(self.unknown.component(entry, path))
+            elif name in first:
+                self.problems.append(_twice(name, first[name], index, item.span))
+            first.setdefault(name, index)
+
+
+def _twice(name: str, first: int, second: int, span: Span | None) -> Problem:
+    path: Path = ("pipeline", second)
+    facts = {"component": name, "first": first + 1, "second": second + 1}
+    found = problem("config.duplicate_component", path, span, **facts)
+    found = replace(found, component=name, value=name)
+    return with_edits(found, "delete", Edit("delete", found.path))
+
+
+def _misfit(misfit: Misfit, entry: Entry, path: Path, key: Key) -> Problem:
+    at = pointer(path)
+    code = _ABOVE.get(at, misfit.code) if misfit.code == "config.above_max" else misfit.code
+    value = entry.value.value if isinstance(entry.value, ScalarNode) else None
+    facts = dict(misfit.facts)
+    if key.secret:
+        value, facts = HIDDEN, {**facts, "actual": HIDDEN, "fix": ""}
+    found = problem(code, path, _span(entry), **facts)
+    found = replace(found, value=shown(value), expected=misfit.expected)
+    if misfit.code == "config.null_value":
+        return with_edits(found, "delete", Edit("delete", at))
+    if misfit.code == "config.not_in_enum":
+        return _nearest_choice(found, key, value)
+    if misfit.better is not None:
+        return with_edits(found, "set", Edit("set", at, value=misfit.better))
+    return found
+
+
+def _nearest_choice(found: Problem, key: Key, value: object) -> Problem:
+    meant = {True: "on", False: "off"}.get(value) if isinstance(value, bool) else str(value)
+    near = nearest(meant, key.choices) if meant else []
+    if not near:
+        return found
+    suggestions = tuple(Suggestion(choice, found.path) for choice in near)
+    found = replace(found, suggestions=suggestions)
+    text = f"Did you mean {near[0]}? {found.replacement.text}"
+    return with_edits(found, "set", Edit("set", found.path, value=near[0]), text=text)
+
+
+def _refused(entry: Entry, refusals: Mapping[str, Refusal], path: Path) -> Iterator[Problem]:
+    """The most exact refusals that apply: of the keys inside where there are such, else its own."""
+    deeper = below(refusals, entry.key)
+    inside = entry.value.entries if isinstance(entry.value, MappingNode) else ()
+    named = [sub for sub in inside if sub.key in deeper or below(deeper, sub.key)]
+    for sub in named:
+        yield from _refused(sub, deeper, (*path, sub.key))
+    own = refusals.get(entry.key) or next(iter(deeper.values()))
+    if not named or (len(named) < len(inside) and entry.key in refusals):
+        yield _refusal(own, entry, path)
+
+
+def _refusal(refusal: Refusal, entry: Entry, path: Path) -> Problem:
+    facts = {"name": spoken(path), "reason": refusal.reason, "fix": refusal.replacement}
+    found = problem(refusal.code, path, entry.key_span, **facts)
+    value = entry.value.value if isinstance(entry.value, ScalarNode) else None
+    found = replace(found, value=shown(value))
+    return with_edits(found, "delete", Edit("delete", found.path))
+
+
+def _span(entry: Entry) -> Span | None:
+    """Where the value stands; a value that is not there is shown at its key."""
+    span = entry.value.span
+    nothing = isinstance(entry.value, ScalarNode) and entry.value.value is None
+    return entry.key_span if nothing and entry.key_span else span
