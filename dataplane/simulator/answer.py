@@ -65,8 +65,14 @@ def content_of(wanted: Round, default: str, markers: Callable[[], list[str]]) ->
     if wanted.content is not None:
         return [{"type": "text", "text": wanted.content}]
     if wanted.events:
-        return [{"type": "text", "text": "".join(f"word{n} " for n in range(wanted.events))}]
+        return [{"type": "text", "text": _words(wanted.events)}]
     return [{"type": "text", "text": default}]
+
+
+def _words(count: int) -> str:
+    """So many words of one length, so that each becomes one delta."""
+    width = len(str(count - 1))
+    return "".join(f"word{n:0{width}d} " for n in range(count))
 
 
 def default_text(messages: int, tokens: int) -> str:

@@ -1,0 +1,401 @@
+"""What goes over the socket: recording, faults, exact bytes, errors and the command."""
+
+from __future__ import annotations
+
+import asyncio
+import base64
+import gzip
+import io
+import sys
+from typing import Any
+
+import aiohttp
+import msgspec
+import pytest
+
+from dataplane.simulator import Recorded, Simulator, script_header
+
+ANTHROPIC = {"x-api-key": "sk-1", "anthropic-version": "2023-06-01"}
+OPENAI = {"authorization": "Bearer sk-1"}
+ASK: dict[str, Any] = {
+    "model": "m",
+    "max_tokens": 9,
+    "messages": [{"role": "user", "content": "Hello"}],
+}
+RESPOND: dict[str, Any] = {"model": "m", "input": "Hello"}
+ROUTES = [
+    pytest.param("/v1/messages", ASK, ANTHROPIC, id="messages"),
+    pytest.param("/v1/chat/completions", ASK, OPENAI, id="chat"),
+    pytest.param("/v1/responses", RESPOND, OPENAI, id="responses"),
+]
+
+
+def encoded(*chunks: bytes) -> list[str]:
+    return [base64.b64encode(chunk).decode() for chunk in chunks]
+
+
+async def sent(response: aiohttp.ClientResponse) -> list[bytes]:
+    """The body as it came: one entry per chunk of the transfer encoding."""
+    pieces, whole = [], b""
+    async for piece, ends_chunk in response.content.iter_chunks():
+        whole += piece
+        if ends_chunk:
+            pieces.append(whole)
+            whole = b""
+    return pieces
+
+
+async def test_a_request_is_recorded_as_it_came(
+    simulator: Simulator, http: aiohttp.ClientSession
+) -> None:
+    seen: list[Recorded] = []
+    simulator.on_request = seen.append
+    body = b'{ "model":"m",  "max_tokens":1e1, "messages":[{"role":"user","content":"\\u00e9"}] }'
+
+    async with http.post(
+        f"{simulator.url}/v1/messages?beta=true", data=body, headers={**ANTHROPIC, "X-Odd": "Ü"}
+    ):
+        pass
+
+    assert simulator.requests == seen
+    assert (seen[0].method, seen[0].path, seen[0].body) == ("POST", "/v1/messages?beta=true", body)
+    assert (b"X-Odd", "Ü".encode()) in seen[0].headers
+    assert seen[0].header("x-API-key") == "sk-1"
+
+
+@pytest.mark.parametrize(("path", "body", "headers"), ROUTES)
+async def test_each_event_of_a_stream_is_one_chunk_on_the_wire(
+    simulator: Simulator,
+    http: aiohttp.ClientSession,
+    path: str,
+    body: dict[str, Any],
+    headers: dict[str, str],
+) -> None:
+    script = script_header({"events": 200, "gap_ms": 0})
+
+    async with http.post(
+        simulator.url + path,
+        json={**body, "stream": True},
+        headers={**headers, "x-sim-script": script},
+    ) as response:
+        events = await sent(response)
+
+    assert response.content_type == "text/event-stream"
+    assert all(event.endswith(b"\n\n") and event.count(b"\n\n") == 1 for event in events)
+    assert sum(b"delta" in event and b"word" in event for event in events) == 200
+
+
+async def test_an_anthropic_stream_names_its_events_in_order(
+    simulator: Simulator, http: aiohttp.ClientSession
+) -> None:
+    simulator.script({"content": "hi"})
+
+    async with http.post(
+        f"{simulator.url}/v1/messages", json={**ASK, "stream": True}, headers=ANTHROPIC
+    ) as response:
+        events = await sent(response)
+
+    assert [event.partition(b"\n")[0] for event in events] == [
+        b"event: message_start",
+        b"event: content_block_start",
+        b"event: ping",
+        b"event: content_block_delta",
+        b"event: content_block_stop",
+        b"event: message_delta",
+        b"event: message_stop",
+    ]
+
+
+async def test_tool_input_is_streamed_in_parts(
+    simulator: Simulator, http: aiohttp.ClientSession
+) -> None:
+    call = {"type": "tool_use", "name": "bash", "input": {"command": "ls -la"}}
+    simulator.script({"content": [call], "delta_chars": 5})
+
+    async with http.post(
+        f"{simulator.url}/v1/messages", json={**ASK, "stream": True}, headers=ANTHROPIC
+    ) as response:
+        events = [msgspec.json.decode(event.split(b"data: ")[1]) for event in await sent(response)]
+
+    parts = [event["delta"]["partial_json"] for event in events if "partial_json" in str(event)]
+    assert "".join(parts) == '{"command":"ls -la"}'
+    assert [len(part) for part in parts] == [0, 5, 5, 5, 5]
+
+
+async def test_events_can_be_cut_into_small_network_chunks(
+    simulator: Simulator, http: aiohttp.ClientSession
+) -> None:
+    simulator.script({"content": "✓✓✓", "chunk_bytes": 1})
+
+    async with http.post(
+        f"{simulator.url}/v1/messages", json={**ASK, "stream": True}, headers=ANTHROPIC
+    ) as response:
+        chunks = await sent(response)
+
+    assert {len(chunk) for chunk in chunks} == {1}
+    assert "✓✓✓".encode() in b"".join(chunks)
+
+
+@pytest.mark.parametrize("streams", [False, True])
+async def test_a_connection_can_be_cut_after_so_many_bytes(
+    simulator: Simulator, http: aiohttp.ClientSession, *, streams: bool
+) -> None:
+    simulator.script({"content": "never whole", "cut_after_bytes": 40})
+    host, _, port = simulator.url.removeprefix("http://").partition(":")
+    reader, writer = await asyncio.open_connection(host, int(port))
+    body = msgspec.json.encode({**ASK, "stream": streams})
+
+    writer.write(
+        b"POST /v1/messages HTTP/1.0\r\nx-api-key: k\r\ncontent-length: %d\r\n\r\n%b"
+        % (len(body), body)
+    )
+    head, _, received = (await reader.read()).partition(b"\r\n\r\n")
+    writer.close()
+
+    assert head.startswith(b"HTTP/1.0 200 ")
+    assert len(received) == 40
+
+
+async def test_raw_bytes_go_out_exactly_with_their_status_and_headers(
+    simulator: Simulator, http: aiohttp.ClientSession
+) -> None:
+    packed = gzip.compress(b"anything")
+    script = script_header(
+        {
+            "raw_b64": encoded(packed[:5], packed[5:]),
+            "status": 418,
+            "headers": {"content-type": "text/html", "content-encoding": "gzip", "x-a": ["1", "2"]},
+        }
+    )
+
+    async with http.get(f"{simulator.url}/any/path", headers={"x-sim-script": script}) as response:
+        chunks = await sent(response)
+
+    assert response.status == 418
+    assert chunks == [packed[:5], packed[5:]]
+    assert response.headers["content-encoding"] == "gzip"
+    assert response.headers["content-type"] == "text/html"
+    assert response.headers.getall("x-a") == ["1", "2"]
+
+
+async def test_a_scripted_body_is_sent_as_it_stands(
+    simulator: Simulator, http: aiohttp.ClientSession
+) -> None:
+    simulator.script({"status": 400, "body": {"odd": ["é"]}, "headers": {"retry-after": "7"}})
+
+    async with http.post(f"{simulator.url}/v1/messages", json=ASK, headers=ANTHROPIC) as response:
+        body = await response.read()
+
+    assert (response.status, response.headers["retry-after"]) == (400, "7")
+    assert body == '{"odd":["é"]}'.encode()
+
+
+async def test_rounds_of_one_script_follow_each_other_over_requests(
+    simulator: Simulator, http: aiohttp.ClientSession
+) -> None:
+    script = script_header({"content": "one"}, {"status": 529}, {"content": "three"}, id="s")
+    statuses = []
+
+    for _ in range(4):
+        async with http.post(
+            f"{simulator.url}/v1/messages", json=ASK, headers={**ANTHROPIC, "x-sim-script": script}
+        ) as response:
+            statuses.append(response.status)
+
+    assert statuses == [200, 529, 200, 200]
+
+
+@pytest.mark.parametrize("spelled", [b"<<cg:aa>>", rb"\u003c\u003Ccg:aa\u003e\u003E"])
+async def test_a_scripted_call_finds_a_marker_however_it_is_spelled_and_never_in_the_tools(
+    simulator: Simulator, http: aiohttp.ClientSession, spelled: bytes
+) -> None:
+    call = {"type": "tool_use", "name": "expand", "input": {"id": {"$marker": 0}}}
+    simulator.script({"content": [call]})
+    body = (
+        b'{"model":"m","max_tokens":1,"tools":[{"name":"x","description":"<<cg:HASH>>"}],'
+        b'"messages":[{"role":"user","content":"%b"}]}' % spelled
+    )
+
+    async with http.post(f"{simulator.url}/v1/messages", data=body, headers=ANTHROPIC) as response:
+        answer = await response.json()
+
+    assert answer["content"][0]["input"] == {"id": "aa"}
+
+
+@pytest.mark.parametrize("header", ["{", script_header({"content": [{"id": {"$marker": 0}}]})])
+async def test_a_wrong_script_is_a_500_that_nobody_retries(
+    simulator: Simulator, http: aiohttp.ClientSession, header: str
+) -> None:
+    async with http.post(
+        f"{simulator.url}/v1/messages", json=ASK, headers={**ANTHROPIC, "x-sim-script": header}
+    ) as response:
+        body = await response.json()
+
+    assert (response.status, response.headers["x-should-retry"]) == (500, "false")
+    assert body["error"]["type"] == "simulator_script_error"
+
+
+async def test_a_client_that_leaves_is_noted(
+    simulator: Simulator, http: aiohttp.ClientSession
+) -> None:
+    simulator.script({"events": 50, "gap_ms": 20})
+    response = await http.post(
+        f"{simulator.url}/v1/messages", json={**ASK, "stream": True}, headers=ANTHROPIC
+    )
+    await response.content.readany()
+
+    response.close()
+
+    async with asyncio.timeout(5):
+        while simulator.requests[0].disconnected_at is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
+@pytest.mark.parametrize(("path", "body", "headers"), ROUTES)
+async def test_a_missing_credential_is_401_in_the_shape_of_the_dialect(
+    simulator: Simulator,
+    http: aiohttp.ClientSession,
+    path: str,
+    body: dict[str, Any],
+    headers: dict[str, str],
+) -> None:
+    async with http.post(simulator.url + path, json=body) as response:
+        error = await response.json()
+
+    assert response.status == 401
+    assert ("type" in error) is (headers is ANTHROPIC)
+    assert error["error"]["message"]
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        pytest.param(b"[]", id="03-case-33-array"),
+        pytest.param(b'"x"', id="03-case-33-string"),
+        pytest.param(b"{bad", id="03-case-33-broken"),
+        pytest.param(b"\xef\xbb\xbf{}", id="03-case-33-bom"),
+        pytest.param(b'{"model":"\xff"}', id="03-case-33-not-utf8"),
+        pytest.param(b"", id="empty"),
+        pytest.param(b'{"model":"m","max_tokens":1}', id="no-messages"),
+        pytest.param(b'{"model":"m","max_tokens":1,"messages":[]}', id="no-message"),
+        pytest.param(b'{"model":"m","max_tokens":1,"messages":{}}', id="messages-no-list"),
+        pytest.param(b'{"model":"m","max_tokens":1,"messages":[1]}', id="message-no-object"),
+        pytest.param(b'{"messages":' + b"[" * 5000 + b"]" * 5000 + b"}", id="03-case-34-deep"),
+    ],
+)
+@pytest.mark.parametrize(("path", "headers"), [(r.values[0], r.values[2]) for r in ROUTES])
+async def test_a_malformed_body_is_400_in_the_shape_of_the_dialect(
+    simulator: Simulator,
+    http: aiohttp.ClientSession,
+    path: str,
+    headers: dict[str, str],
+    body: bytes,
+) -> None:
+    async with http.post(simulator.url + path, data=body, headers=headers) as response:
+        error = await response.json()
+
+    assert response.status == 400
+    assert error["error"]["type"] == "invalid_request_error"
+    assert ("type" in error) is (headers is ANTHROPIC)
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "headers", "kind"),
+    [
+        ("GET", "/v1/messages", ANTHROPIC, "not_found_error"),
+        ("POST", "/v1/messages/batches", ANTHROPIC, "not_found_error"),
+        ("GET", "/v1/files", OPENAI, "invalid_request_error"),
+        ("POST", "/elsewhere", OPENAI, "invalid_request_error"),
+    ],
+)
+async def test_anything_else_is_404_in_the_shape_of_the_dialect(
+    simulator: Simulator,
+    http: aiohttp.ClientSession,
+    method: str,
+    path: str,
+    headers: dict[str, str],
+    kind: str,
+) -> None:
+    async with http.request(method, simulator.url + path, headers=headers) as response:
+        error = await response.json()
+
+    assert (response.status, error["error"]["type"]) == (404, kind)
+
+
+async def test_a_compressed_request_is_recorded_as_it_came_and_understood(
+    simulator: Simulator, http: aiohttp.ClientSession
+) -> None:
+    packed = gzip.compress(msgspec.json.encode(ASK))
+    headers = {**ANTHROPIC, "content-encoding": "gzip"}
+
+    async with http.post(f"{simulator.url}/v1/messages", data=packed, headers=headers) as response:
+        assert response.status == 200
+
+    assert simulator.requests[0].body == packed
+
+
+async def test_a_body_of_forty_megabytes_is_accepted(
+    simulator: Simulator, http: aiohttp.ClientSession
+) -> None:
+    messages = [{"role": "user", "content": "x" * (40 << 20)}]
+    large = msgspec.json.encode({**ASK, "messages": messages})
+
+    async with http.post(
+        f"{simulator.url}/v1/messages", data=io.BytesIO(large), headers=ANTHROPIC
+    ) as response:
+        answer = await response.json()
+
+    assert answer["usage"]["input_tokens"] == 10 << 20
+
+
+async def test_the_newest_requests_are_kept() -> None:
+    async with (
+        Simulator(keep=2) as simulator,
+        aiohttp.ClientSession(headers=OPENAI) as http,
+    ):
+        for number in range(4):
+            async with http.get(f"{simulator.url}/v1/models/m{number}"):
+                pass
+
+        assert [recorded.path for recorded in simulator.requests] == [
+            "/v1/models/m2",
+            "/v1/models/m3",
+        ]
+
+
+async def test_a_cleared_simulator_has_forgotten_everything(
+    simulator: Simulator, http: aiohttp.ClientSession
+) -> None:
+    simulator.script({"status": 500})
+    simulator.clear()
+
+    async with http.post(f"{simulator.url}/v1/messages", json=ASK, headers=ANTHROPIC) as response:
+        assert response.status == 200
+
+    assert len(simulator.requests) == 1
+
+
+async def test_the_command_prints_its_address_and_shows_what_it_recorded(
+    http: aiohttp.ClientSession,
+) -> None:
+    process = await asyncio.create_subprocess_exec(
+        *(sys.executable, "-m", "dataplane.simulator", "--port", "0", "--record"),
+        stdout=asyncio.subprocess.PIPE,
+    )
+    assert process.stdout is not None
+    try:
+        url = (await process.stdout.readline()).decode().split()[-1]
+        for _ in range(2):
+            async with http.post(f"{url}/v1/messages", json=ASK, headers=ANTHROPIC) as response:
+                assert response.status == 200
+        async with http.get(f"{url}/_sim/requests?since=1") as response:
+            recorded = await response.json()
+    finally:
+        process.terminate()
+        await process.communicate()
+
+    assert recorded["next"] == 2
+    assert [request["number"] for request in recorded["requests"]] == [1]
+    body = base64.b64decode(recorded["requests"][0]["body_b64"])
+    assert msgspec.json.decode(body) == ASK
+    assert process.returncode == 0
