@@ -27,6 +27,7 @@ PAINTED = re.compile(
     rf"(?:fill|stroke|colou?r|background)\b[^#\n>]{{0,40}}?(?:{COLOUR.pattern})", re.I
 )
 MACHINE_PATH = re.compile(r"(?<![\w./-])/(?:root|work|home|Users)/(?!workspace)[\w.-]+")
+VARIABLE = re.compile(r"HEADRACE_[A-Z][A-Z_]*[A-Z]")
 ADR_PARTS = (
     "Status", "Date", "Context", "Options", "Decision", "Consequences",
     "How we would notice it was wrong",
@@ -192,6 +193,14 @@ def test_every_file_that_a_page_links_to_exists(page: str) -> None:
     targets = {target for pair in links for target in pair if target}
 
     assert {target for target in targets if not (here / target).exists()} == set()
+
+
+def test_every_variable_of_the_environment_is_explained_to_the_operator() -> None:
+    readers = ("controlplane/settings/environment.py", "dataplane/settings.py")
+    read = {name for reader in readers for name in VARIABLE.findall(house.read(reader))}
+
+    assert read
+    assert read - set(VARIABLE.findall(house.read("docs/operating.md"))) == set()
 
 
 def test_vendored_files_are_the_ones_that_were_recorded() -> None:

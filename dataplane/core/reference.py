@@ -16,9 +16,9 @@ from dataplane.core.gates import OFFLOAD_GATES
 
 GENERATED = "<!-- Written by `make docs` from the component's declaration; edit that instead. -->"
 KIND_MEANS = {
-    Kind.REFORMAT: "reformat: the same information in fewer tokens; nothing is stashed",
-    Kind.OFFLOAD: "offload: content leaves the request; its original is stashed and expandable",
-    Kind.ENVELOPE: "envelope: rewrites a part of the request outside its messages",
+    Kind.REFORMAT: "Reformat: the same information in fewer tokens; nothing is stashed.",
+    Kind.OFFLOAD: "Offload: content leaves the request; its original is stashed and expandable.",
+    Kind.ENVELOPE: "Envelope: rewrites a part of the request outside its messages.",
 }
 
 
@@ -37,7 +37,7 @@ def index_lines(declarations: Iterable[Declaration]) -> Iterator[str]:
 
 def page_lines(declaration: Declaration) -> Iterator[str]:
     yield from (GENERATED, "", f"# {declaration.name}", "", declaration.summary, "")
-    yield from (f"Kind: {KIND_MEANS[declaration.kind]}.", "")
+    yield KIND_MEANS[declaration.kind]
     yield from section("Keys", ("key", "type", "default", "meaning"), key_rows(declaration))
     gates = (*declaration.gates, *shared_gates(declaration))
     yield from section("Gates", ("gate", "why a candidate is left alone"), meanings(gates))

@@ -1,0 +1,138 @@
+"""make demo: give every page life.
+
+Starts whatever is missing (the gateway, the simulated provider), makes a tenant of its own and
+replays the repository's recorded sessions through the gateway, all at once and faster than they
+were recorded. What it started it stops again; a gateway that ran before keeps running.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import time
+import urllib.error
+import urllib.request
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from controlplane.settings.environment import from_process
+
+ROOT = Path(__file__).resolve().parent.parent
+RECORDINGS = ("sessions/*.json", "trajectories/*.traj", "claude-code/*.jsonl")
+TENANT = "recorded"
+PROVIDER = "http://127.0.0.1:9100"
+START_S = 60.0
+LOOK_S = 0.1
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
+    parser.add_argument("--speed", type=float, default=60, help="divide recorded gaps by this")
+    speed = parser.parse_args().speed
+    environment = from_process()
+    with ExitStack() as stack:
+        provider = ["-m", "dataplane.simulator", "--port", PROVIDER.rpartition(":")[2]]
+        stack.enter_context(running("The simulated provider", f"{PROVIDER}/v1/models", provider))
+        gateway = stack.enter_context(
+            running("The gateway", f"{environment.base_url}/healthz", ["manage.py", "serve"])
+        )
+        key = tenant_key(environment.data_dir / "demo.key")
+        failed = replay(environment.base_url, key, speed)
+        say(f"Look at {environment.base_url}/")
+        if gateway is not None:
+            say("The gateway that this demo started serves on until Ctrl-C.")
+            gateway.wait()
+    return 1 if failed else 0
+
+
+@contextmanager
+def running(what: str, url: str, arguments: list[str]) -> Iterator[subprocess.Popen[bytes] | None]:
+    """What answers at url: None where something did already, else a child of ours."""
+    if answers(url):
+        say(f"{what} runs already.")
+        yield None
+        return
+    say(f"{what} is started.")
+    child = start(*arguments)
+    try:
+        wait_for(what, url, child)
+        yield child
+    except KeyboardInterrupt:
+        pass  # the terminal interrupted the child as well
+    finally:
+        child.terminate()
+        child.wait()
+
+
+def wait_for(what: str, url: str, child: subprocess.Popen[bytes]) -> None:
+    """SystemExit when the child ends or does not answer in time."""
+    deadline = time.monotonic() + START_S
+    while not answers(url):
+        if child.poll() is not None or time.monotonic() > deadline:
+            raise SystemExit(f"{what} did not start.")
+        time.sleep(LOOK_S)
+
+
+def answers(url: str) -> bool:
+    """Whether something speaks HTTP there, whatever it says."""
+    try:
+        urllib.request.urlopen(url, timeout=2).close()  # noqa: S310  our own loopback address
+    except urllib.error.HTTPError:
+        return True
+    except OSError:
+        return False
+    return True
+
+
+def tenant_key(kept: Path) -> str:
+    """The key of the demo's tenant: a new one the first time, later the one that was kept."""
+    upstreams = [f"--upstream={dialect}={PROVIDER}" for dialect in ("anthropic", "openai")]
+    command = [sys.executable, "manage.py", "bootstrap", f"--tenant={TENANT}", *upstreams, "--json"]
+    made = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE)  # noqa: S603
+    key = json.loads(made.stdout)["data_plane_key"]
+    if key is not None:
+        kept.touch(mode=0o600)
+        kept.write_text(key, encoding="utf-8")
+    if not kept.exists():
+        raise SystemExit(
+            f"Tenant {TENANT} has a key that is not in {kept}: issue one on its page, put it there."
+        )
+    return kept.read_text(encoding="utf-8").strip()
+
+
+def replay(url: str, key: str, speed: float) -> int:
+    """Send every recording at the same time; the number of those that failed."""
+    files = [path for pattern in RECORDINGS for path in sorted((ROOT / "tests/data").glob(pattern))]
+    say(f"Replaying {len(files)} recorded sessions at {speed:g} times their speed:")
+    options = ["--url", url, "--key", key, "--speed", str(speed)]
+    children = [start("-m", "dataplane.replay", str(file), *options, quiet=True) for file in files]
+    try:
+        for file, child in zip(files, children, strict=True):
+            said, _ = child.communicate()
+            say(f"  {file.name}: {summary(said.decode())}")
+    finally:
+        for child in children:
+            child.terminate()
+    return sum(child.returncode != 0 for child in children)
+
+
+def summary(printed: str) -> str:
+    """The line of a replay that states its totals."""
+    return next((x for x in printed.splitlines() if x.startswith("with:")), "failed, see above")
+
+
+def start(*arguments: str, quiet: bool = False) -> subprocess.Popen[bytes]:
+    output = subprocess.PIPE if quiet else None
+    return subprocess.Popen([sys.executable, *arguments], cwd=ROOT, stdout=output)  # noqa: S603
+
+
+def say(line: str) -> None:
+    sys.stdout.write(f"{line}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    sys.exit(main())
