@@ -106,13 +106,15 @@ class Decline:
 class Offload:
     """Replace an output by `before` + marker token + `after`; the original is stashed.
 
-    hint: text that follows the marker in full mode only, its leading space included.
+    hint: text that follows the marker in full mode only, its leading space included. event:
+    counted when the replacement is made, and not when it is declined or taken back.
     """
 
     index: int
     before: str
     after: str = ""
     hint: str = ""
+    event: Event | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,7 +18,7 @@ from dataplane.core.content import Content
 from dataplane.core.declaration import Declaration, Event, Gate, Kind, MarkerMode, key
 from dataplane.core.expand.marker import HINT, defang
 from dataplane.core.gates import CACHED_PREFIX, MARKER_OR_KEPT_VERBATIM, NON_TEXT_BLOCKS
-from dataplane.core.turn import Decline, Happened, Offload, Step, ToolOutput, Turn
+from dataplane.core.turn import Decline, Offload, Step, ToolOutput, Turn
 
 BELOW_MAX_TOKENS = Gate("below_max_tokens", "The output is not larger than the threshold.")
 TOO_FEW_LINES_AND_CHARS = Gate(
@@ -88,7 +88,7 @@ class Window:
 
 
 def decide(outputs: tuple[ToolOutput, ...], config: Config, turn: Turn) -> Iterator[Step]:
-    """One step for each output; a CHAR_WINDOW event follows the offload that it speaks of."""
+    """One step for each output."""
     threshold = threshold_of(config, turn.window)
     for output in outputs:
         yield from _steps(output, threshold, config, turn)
@@ -131,8 +131,9 @@ def _collapsed(output: ToolOutput, threshold: int, config: Config, turn: Turn) -
         yield Offload(output.index, before=lines.before, after=lines.after, hint=HINT)
     else:
         chars = char_window(output.text, threshold, config)
-        yield Offload(output.index, before=chars.before, after=chars.after, hint=HINT)
-        yield Happened(CHAR_WINDOW)
+        yield Offload(
+            output.index, before=chars.before, after=chars.after, hint=HINT, event=CHAR_WINDOW
+        )
 
 
 def line_window(text: str, config: Config) -> Window | None:

@@ -32,12 +32,16 @@ def decide(outputs: tuple[ToolOutput, ...], config: Config, turn: Turn) -> Itera
     """One step for each output, in order of the request."""
     seen: set[str] = set()
     for output in outputs:
+        # A first copy counts also when another component has replaced it: else a later copy,
+        # replaced on an earlier turn, would come back inside the cached prefix.
+        repeats = output.original.text in seen
+        if output.rewritable:
+            seen.add(output.original.text)
         if gate := _closed_gate(output, config, turn):
             yield Decline(gate, output.index)
-        elif output.original.text in seen:
+        elif repeats:
             yield Offload(output.index, before=_REPLACEMENT)
         else:
-            seen.add(output.original.text)
             yield Decline(NO_EARLIER_IDENTICAL_OUTPUT, output.index)
 
 

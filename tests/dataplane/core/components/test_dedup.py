@@ -73,10 +73,11 @@ def test_an_output_with_an_image_in_it_is_neither_replaced_nor_remembered() -> N
     assert steps == [Decline(NON_TEXT_BLOCKS, 0), Decline(NO_EARLIER_IDENTICAL_OUTPUT, 1)]
 
 
-def test_an_output_that_carries_a_marker_is_neither_replaced_nor_remembered() -> None:
+def test_an_output_that_carries_a_marker_stays_and_still_counts_as_the_first_copy() -> None:
     steps = list(decide((output(M, 0, marked=True), output(M, 1)), Config(), PLAIN))
 
-    assert steps == [Decline(MARKER_OR_KEPT_VERBATIM, 0), Decline(NO_EARLIER_IDENTICAL_OUTPUT, 1)]
+    assert steps[0] == Decline(MARKER_OR_KEPT_VERBATIM, 0)
+    assert composed(steps[1], M) == f"[identical to an earlier tool output] {M_MARKER}"
 
 
 def test_copies_of_an_expanded_output_stay_verbatim() -> None:

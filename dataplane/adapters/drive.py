@@ -1,0 +1,35 @@
+"""Perform the effects that the core yields."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import Any, TypeVar
+
+from dataplane.adapters.originals import Store
+from dataplane.core.effects import Commit, Core, Effect, OpenTurn
+
+T = TypeVar("T")
+
+
+async def drive(core: Core[T], perform: Callable[[Effect], Awaitable[Any]]) -> T:
+    """Run a core to its end; what it raises is raised here."""
+    try:
+        effect = next(core)
+        while True:
+            effect = core.send(await perform(effect))
+    except StopIteration as done:
+        result: T = done.value
+        return result
+
+
+def performer(store: Store) -> Callable[[Effect], Awaitable[Any]]:
+    """Performs every effect of one request on a store."""
+
+    def perform(effect: Effect) -> Awaitable[Any]:
+        if isinstance(effect, OpenTurn):
+            return store.open_turn(effect)
+        if isinstance(effect, Commit):
+            return store.commit(effect)
+        return store.recall(effect)
+
+    return perform

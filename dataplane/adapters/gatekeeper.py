@@ -1,0 +1,95 @@
+"""Who may come in: credentials, throttle of failures, and room in this process.
+
+Identity always fails closed. Source: 03-proxy-and-recovery.md 1.3, 1.6.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Callable
+
+from dataplane.adapters.http import Call, RefusedError
+from dataplane.adapters.snapshots import Principal, Snapshots, Tenant
+from dataplane.core import identity
+from dataplane.core.config.resource import OPERATOR_KIND
+from dataplane.settings import is_loopback
+
+_MINUTE = 60
+_TRACKED_ADDRESSES = 10_000
+_RELAYED = (b"x-forwarded-for", b"x-real-ip", b"x-forwarded-proto", b"x-forwarded-host")
+
+
+class Gatekeeper:
+    """Authenticates from headers alone, before the body is asked for."""
+
+    def __init__(
+        self, snapshots: Snapshots, *, failures_per_minute: int, clock: Callable[[], float]
+    ) -> None:
+        self._snapshots = snapshots
+        self._allowed = failures_per_minute
+        self._clock = clock
+        self._failures: dict[str, tuple[int, int]] = {}
+
+    def admit(self, call: Call, *, slug: str = "") -> tuple[Principal, Tenant]:
+        """Whose request this is. Raises RefusedError."""
+        if not self._snapshots.is_ready:
+            raise RefusedError("not_ready")
+        principal = self._authenticated(call)
+        tenant = self._snapshots.tenants.get(principal.tenant)
+        if tenant is None:
+            raise RefusedError("not_ready")
+        if slug and slug != tenant.body.slug:
+            raise RefusedError("tenant_mismatch", tenant=tenant.body.tenant)
+        if tenant.body.status != "active":
+            raise RefusedError(
+                "account_disabled", tenant=tenant.body.tenant, detail=tenant.body.status_reason
+            )
+        return principal, tenant
+
+    def _authenticated(self, call: Call) -> Principal:
+        token = identity.tenant_token(call.headers)
+        address = address_of(call)
+        found = None if token is None else self._snapshots.principal(identity.digest_of(token))
+        if found is not None and found.kind != OPERATOR_KIND:
+            return found
+        if self._is_throttled(address):
+            raise RefusedError("auth_throttled")
+        self._charge(address)
+        if token is not None:
+            raise RefusedError("bad_token")
+        has_key = any(True for _ in identity.credentials_in(call.headers))
+        raise RefusedError("unbound_key" if has_key else "no_token")
+
+    def _is_throttled(self, address: str) -> bool:
+        minute, count = self._failures.get(address, (0, 0))
+        return minute == self._minute() and count >= self._allowed
+
+    def _charge(self, address: str) -> None:
+        minute, count = self._failures.get(address, (0, 0))
+        now = self._minute()
+        if len(self._failures) >= _TRACKED_ADDRESSES:
+            self._failures = {a: f for a, f in self._failures.items() if f[0] == now}
+        self._failures[address] = (now, count + 1 if minute == now else 1)
+
+    def _minute(self) -> int:
+        return int(self._clock() // _MINUTE)
+
+
+def address_of(call: Call) -> str:
+    """The client's address for throttling: per /64 for IPv6, through a loopback proxy only."""
+    peer = call.peer
+    forwarded = call.header(b"x-forwarded-for")
+    if forwarded and is_loopback(peer):
+        peer = forwarded.rpartition(",")[2].strip()
+    try:
+        address = ipaddress.ip_address(peer)
+    except ValueError:
+        return peer
+    if isinstance(address, ipaddress.IPv6Address):
+        return str(ipaddress.IPv6Network((address, 64), strict=False))
+    return str(address)
+
+
+def is_direct_loopback(call: Call) -> bool:
+    """True for a peer on this machine that no proxy speaks for."""
+    return is_loopback(call.peer) and not any(name in _RELAYED for name, _ in call.headers)

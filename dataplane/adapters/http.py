@@ -1,0 +1,141 @@
+"""One ASGI request: its headers, its body, its answer, and whether the client is still there."""
+
+from __future__ import annotations
+
+import asyncio
+import zlib
+from collections.abc import Awaitable, Callable, MutableMapping
+from typing import Any
+
+import zstandard
+
+from dataplane.core.identity import Headers
+from dataplane.core.wire.refusal import REFUSALS, Refusal, body_of, headers_of
+
+Message = MutableMapping[str, Any]
+Scope = MutableMapping[str, Any]
+Receive = Callable[[], Awaitable[Message]]
+Send = Callable[[Message], Awaitable[None]]
+
+
+class RefusedError(Exception):
+    """The request is answered with this named refusal and goes no further."""
+
+    def __init__(self, name: str, *, tenant: str = "", detail: str = "") -> None:
+        super().__init__(name)
+        self.refusal: Refusal = REFUSALS[name]
+        self.tenant = tenant
+        self.detail = detail
+
+
+class DisconnectedError(Exception):
+    """The client went away before its request was complete."""
+
+
+class Call:
+    """The server's side of one request. family: whose error envelope the client understands."""
+
+    def __init__(self, scope: Scope, receive: Receive, send: Send, request_id: str) -> None:
+        self.scope = scope
+        self.request_id = request_id
+        self.family = ""
+        self.status = 0
+        self.is_complete = False
+        self._receive = receive
+        self._send = send
+
+    @property
+    def method(self) -> str:
+        method: str = self.scope["method"]
+        return method
+
+    @property
+    def path(self) -> str:
+        path: str = self.scope["path"]
+        return path
+
+    @property
+    def headers(self) -> Headers:
+        headers: Headers = self.scope["headers"]
+        return headers
+
+    def header(self, name: bytes) -> str:
+        """The first value of a header, "" when it is absent."""
+        return next((v.decode("latin-1") for n, v in self.headers if n == name), "")
+
+    @property
+    def peer(self) -> str:
+        client = self.scope.get("client")
+        return client[0] if client else ""
+
+    async def read_body(self, *, maximum: int, idle_timeout_s: float) -> bytes:
+        """The whole body. Raises RefusedError for one too large or too slow."""
+        announced = self.header(b"content-length")
+        if announced.isdecimal() and int(announced) > maximum:
+            raise RefusedError("body_too_large")
+        chunks, size, more = [], 0, True
+        while more:
+            try:
+                async with asyncio.timeout(idle_timeout_s):
+                    message = await self._receive()
+            except TimeoutError:
+                raise RefusedError("body_timeout") from None
+            if message["type"] == "http.disconnect":
+                raise DisconnectedError
+            chunk = message.get("body", b"")
+            size += len(chunk)
+            if size > maximum:
+                raise RefusedError("body_too_large")
+            chunks.append(chunk)
+            more = message.get("more_body", False)
+        return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    async def until_disconnect(self) -> None:
+        """Return when the client has gone. The body must have been read."""
+        while (await self._receive())["type"] != "http.disconnect":
+            pass
+
+    async def start(self, status: int, headers: Headers) -> None:
+        self.status = status
+        await self._send({"type": "http.response.start", "status": status, "headers": headers})
+
+    async def write(self, body: bytes, *, more: bool = True) -> None:
+        self.is_complete = not more
+        await self._send({"type": "http.response.body", "body": body, "more_body": more})
+
+    async def respond(
+        self, status: int, body: bytes, headers: list[tuple[bytes, bytes]] | None = None
+    ) -> None:
+        """A whole answer at once."""
+        length = (b"content-length", str(len(body)).encode())
+        await self.start(status, [*(headers or []), length])
+        await self.write(body, more=False)
+
+    async def refuse(self, error: RefusedError) -> None:
+        refusal = error.refusal
+        body = body_of(refusal, self.family, request_id=self.request_id, detail=error.detail)
+        await self.respond(refusal.status, body, headers_of(refusal, request_id=self.request_id))
+
+
+class Decoder:
+    """Takes the content coding off a response body; `known` is False for one we cannot read."""
+
+    def __init__(self, coding: str) -> None:
+        self.known = True
+        self._decode: Callable[[bytes], bytes] = bytes
+        if coding in {"gzip", "x-gzip", "deflate"}:
+            self._decode = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32).decompress
+        elif coding == "zstd":
+            self._decode = zstandard.ZstdDecompressor().decompressobj().decompress
+        elif coding not in {"", "identity"}:
+            self.known = False
+        self.is_identity = coding in {"", "identity"}
+
+    def feed(self, chunk: bytes) -> bytes:
+        """The plain bytes of a chunk. Raises ValueError for a damaged body."""
+        if self.is_identity:
+            return chunk
+        try:
+            return self._decode(chunk)
+        except (zlib.error, zstandard.ZstdError) as error:
+            raise ValueError("damaged content coding") from error

@@ -1,0 +1,305 @@
+"""One provider request from its body to its last byte.
+
+Source: 03-proxy-and-recovery.md 2.1 (steps 5 to 22), 2.9, 2.10, 4.4, 4.5.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Awaitable, Callable
+from dataclasses import dataclass
+from typing import Any
+
+from dataplane.adapters.drive import drive
+from dataplane.adapters.http import Call, Decoder, DisconnectedError, RefusedError
+from dataplane.adapters.snapshots import Tenant
+from dataplane.adapters.upstream import Response, UpstreamClient, UpstreamError
+from dataplane.core import bypass
+from dataplane.core.effects import Effect
+from dataplane.core.exchange import Asked, Exchange, Outgoing
+from dataplane.core.expand.opening import open_relay
+from dataplane.core.expand.plain import PlainRelay, PlainStream
+from dataplane.core.expand.relay import EVENT_STREAM, JSON, Answer, Deliver, Outcome, Relay
+from dataplane.core.identity import has_provider_key
+from dataplane.core.record import Record
+from dataplane.core.route import Route
+from dataplane.core.wire.headers import client_headers, upstream_headers
+from dataplane.core.wire.message import Dialect
+from dataplane.core.wire.usage import Reading, total
+from dataplane.settings import Settings
+
+log = logging.getLogger("headrace.proxy")
+CLIENT_GONE = 499
+_UNKNOWN_USAGE = (Reading.UNPARSED, Reading.UNREADABLE)
+
+
+@dataclass(slots=True)
+class Ticket:
+    """Everything that is fixed for one request once its caller is known."""
+
+    call: Call
+    route: Route
+    tenant: Tenant
+    principal: str
+    record: Record
+    base_url: str
+    perform: Callable[[Effect], Awaitable[Any]]
+    persists: bool
+
+
+class Proxy:
+    """Carries requests to upstreams and their answers back."""
+
+    def __init__(self, settings: Settings, upstream: UpstreamClient) -> None:
+        self._settings = settings
+        self._upstream = upstream
+
+    async def serve(self, ticket: Ticket) -> None:
+        """Answer one request; the record says afterwards what happened."""
+        call = ticket.call
+        if not has_provider_key(call.headers):
+            raise RefusedError("no_provider_key", tenant=ticket.tenant.body.tenant)
+        body = await call.read_body(
+            maximum=self._settings.body_max, idle_timeout_s=self._settings.body_idle_timeout_s
+        )
+        carrying = _Carrying(self._settings, self._upstream, ticket, body)
+        try:
+            async with asyncio.TaskGroup() as group:
+                work = group.create_task(carrying.run())
+                watch = group.create_task(_cancel_when_gone(call, work))
+                work.add_done_callback(lambda _: watch.cancel())
+        finally:
+            carrying.conclude()
+        if work.cancelled():
+            raise DisconnectedError
+        if carrying.refused is not None:
+            raise carrying.refused
+
+
+async def _cancel_when_gone(call: Call, work: asyncio.Task[None]) -> None:
+    """Stop paying for an answer that nobody will read."""
+    await call.until_disconnect()
+    work.cancel()
+
+
+class _Carrying:
+    """One request on its way; `refused` is set when the answer is an error of ours."""
+
+    def __init__(
+        self, settings: Settings, upstream: UpstreamClient, ticket: Ticket, body: bytes
+    ) -> None:
+        self._settings = settings
+        self._upstream = upstream
+        self._ticket = ticket
+        self._body = body
+        self._relay: Relay | None = None
+        self._exchange: Exchange | None = None
+        self._sent_at = 0.0
+        self.refused: RefusedError | None = None
+
+    async def run(self) -> None:
+        try:
+            outgoing = await self._prepare()
+            await self._forward(outgoing)
+        except UpstreamError as error:
+            log.warning(
+                "cg.upstream_failed tenant=%s route=%s %s",
+                self._ticket.record.tenant or "local",
+                self._ticket.route.name,
+                error,
+            )
+            self.refused = RefusedError(error.name, tenant=self._ticket.record.tenant)
+
+    # ---- towards the provider -------------------------------------------------------------
+
+    async def _prepare(self) -> Outgoing:
+        dialect = self._ticket.route.dialect
+        if dialect is None:
+            return Outgoing(self._body)
+        call, record = self._ticket.call, self._ticket.record
+        asked = Asked(
+            dialect,
+            record.tenant,
+            self._ticket.principal,
+            record.at,
+            session_header=call.header(b"x-context-guru-session"),
+            agent_header=call.header(b"x-claude-code-agent-id"),
+            wants_bypass=call.header(b"x-context-guru-bypass").lower() == "true",
+            is_encoded=call.header(b"content-encoding").lower() not in {"", "identity"},
+        )
+        plan = self._ticket.tenant.plan
+        self._exchange = Exchange(
+            plan, asked, persists=self._ticket.persists, clock=time.perf_counter
+        )
+        started = time.perf_counter()
+        try:
+            outgoing = await drive(self._exchange.prepare(self._body), self._ticket.perform)
+        except Exception:
+            # Fail open: the body that came in can always be sent.
+            log.exception("cg.rewrite_failed tenant=%s", record.tenant or "local")
+            record.rewrite_failed = True
+            outgoing = Outgoing(self._body, bypass.REWRITE_FAILED.name)
+        record.added_ms = (time.perf_counter() - started) * 1000
+        self._note(outgoing)
+        return outgoing
+
+    def _note(self, outgoing: Outgoing) -> None:
+        record = self._ticket.record
+        record.session, _, record.thread = outgoing.identity
+        record.model, record.report = outgoing.model, outgoing.report
+        record.bypassed, record.compacted = outgoing.bypassed, outgoing.compacted
+        record.cache_phase = outgoing.cache_phase
+        record.recoveries = self._exchange.recoveries if self._exchange else record.recoveries
+
+    async def _send(self, body: bytes) -> Response:
+        call, route = self._ticket.call, self._ticket.route
+        query: bytes = call.scope.get("query_string", b"")
+        url = self._ticket.base_url + route.path + ("?" + query.decode("latin-1") if query else "")
+        headers = upstream_headers(
+            call.headers,
+            inspects=route.dialect is not None,
+            forwards_clock=self._settings.test_clock,
+        )
+        has_body = bool(body) or call.method in {"POST", "PUT", "PATCH"}
+        self._ticket.record.rounds += 1
+        return await self._upstream.send(call.method, url, headers, body if has_body else None)
+
+    # ---- towards the client ---------------------------------------------------------------
+
+    async def _forward(self, outgoing: Outgoing) -> None:
+        self._sent_at = time.perf_counter()
+        response = await self._send(outgoing.body)
+        self._ticket.record.upstream_ms = (time.perf_counter() - self._sent_at) * 1000
+        try:
+            self._relay = self._open_relay(response, outgoing)
+            answer = _ClientAnswer(self._ticket.call, self._ticket.record, response, self._relay)
+            verdict = await self._round(response, answer)
+            while isinstance(verdict, Answer):
+                response.close()
+                response, verdict = await self._continue(verdict, answer)
+            await answer.finish(verdict)
+        finally:
+            response.close()
+            if self._relay is not None and self._relay.first_bytes_sent:
+                self._ticket.record.expand_after_stream = self._relay.expand_after_stream
+
+    def _open_relay(self, response: Response, outgoing: Outgoing) -> Relay:
+        dialect = self._ticket.route.dialect
+        if dialect is None:
+            return PlainRelay(Dialect.ANTHROPIC)
+        decoder = Decoder(response.content_encoding)
+        intercepts = outgoing.intercepts and decoder.known
+        if not decoder.is_identity and not intercepts:
+            return PlainRelay(dialect)
+        return open_relay(
+            dialect=dialect,
+            status=response.status,
+            content_type=response.content_type,
+            interceptable=intercepts,
+        )
+
+    async def _round(self, response: Response, answer: _ClientAnswer) -> Deliver | Answer:
+        """Relay one upstream body; the verdict on it."""
+        relay, complete = answer.relay, True
+        decoder = Decoder(response.content_encoding if answer.decodes else "")
+        try:
+            async for chunk in response.chunks():
+                await answer.write(relay.feed(decoder.feed(chunk)))
+        except (UpstreamError, ValueError) as error:
+            complete = False
+            log.warning("cg.upstream_cut route=%s %s", self._ticket.route.name, error)
+        return relay.end_round(complete=complete)
+
+    async def _continue(
+        self, verdict: Answer, answer: _ClientAnswer
+    ) -> tuple[Response, Deliver | Answer]:
+        """Answer the model's recovery calls and relay what it says with the originals in hand."""
+        assert self._exchange is not None  # noqa: S101  only shaped requests are intercepted
+        results = await drive(self._exchange.answer(verdict.calls), self._ticket.perform)
+        relay = answer.relay
+        body = self._exchange.continuation(relay.continuation(results))
+        try:
+            response = await self._send(body)
+        except UpstreamError as error:
+            log.warning("cg.continuation_failed route=%s %s", self._ticket.route.name, error)
+            return answer.response, relay.round_failed()
+        if not relay.accepts(response.status, response.content_type):
+            return response, relay.round_failed()
+        relay.next_round()
+        answer.response = response
+        return response, await self._round(response, answer)
+
+    def conclude(self) -> None:
+        """What the response cost, whatever became of it."""
+        record, relay = self._ticket.record, self._relay
+        record.status = self._ticket.call.status
+        if relay is None or self._ticket.route.dialect is None:
+            return
+        readings = [each.reading for each in relay.usage]
+        record.usage_misses.update(r.value for r in readings if r in _UNKNOWN_USAGE)
+        if Reading.READ in readings and not record.usage_misses:
+            record.usage = total(relay.usage)
+        record.model = relay.model or record.model
+        record.buffered = relay.buffered
+
+
+class _ClientAnswer:
+    """The response to the client: one head, then bytes, from however many upstream rounds."""
+
+    def __init__(self, call: Call, record: Record, response: Response, relay: Relay) -> None:
+        self.relay = relay
+        self.response = response
+        self._call = call
+        self._record = record
+        self._started_at = time.perf_counter()
+        self._started = False
+        self._inspects = not isinstance(relay, PlainRelay | PlainStream)
+        self.decodes = self._inspects and not Decoder(response.content_encoding).is_identity
+        record.streamed = response.content_type == EVENT_STREAM
+
+    async def write(self, out: bytes) -> None:
+        if not self._started and (out or not self._waits_for_body):
+            await self._start(length=None)
+        if out:
+            if self._record.first_byte_ms is None:
+                self._record.first_byte_ms = (time.perf_counter() - self._started_at) * 1000
+            await self._call.write(out)
+
+    @property
+    def _waits_for_body(self) -> bool:
+        """An inspected JSON body has no head until it is known which round it comes from."""
+        return self._inspects and self.response.content_type == JSON
+
+    async def _start(self, *, length: int | None) -> None:
+        self._started = True
+        changed = self._inspects
+        headers = client_headers(self.response.headers, changed=changed)
+        headers.append((b"x-context-guru-request-id", self._call.request_id.encode()))
+        report = self._record.report
+        if report is not None:
+            headers.append((b"x-context-guru-tokens-before", b"%d" % report.tokens_before))
+            headers.append((b"x-context-guru-tokens-after", b"%d" % report.tokens_after))
+        if length is not None and changed:
+            headers.append((b"content-length", b"%d" % length))
+        await self._call.start(self.response.status, headers)
+
+    async def finish(self, verdict: Deliver) -> None:
+        """The last bytes. A body that broke off is left open, so that nobody takes it for whole."""
+        self._record.outcome = _OUTCOMES.get(verdict.outcome, "ok")
+        cut_body = verdict.outcome is Outcome.TRUNCATED and not self._record.streamed
+        if not self._started:
+            await self._start(length=None if cut_body else len(verdict.rest))
+        if cut_body:
+            if verdict.rest:
+                await self._call.write(verdict.rest)
+            return
+        await self._call.write(verdict.rest, more=False)
+
+
+_OUTCOMES = {
+    Outcome.ERROR: "error",
+    Outcome.TRUNCATED: "truncated",
+    Outcome.NEXT_CUT: "truncated",
+}

@@ -1,0 +1,61 @@
+"""Resources from one file: a data plane that runs without a control plane.
+
+Source: 03-proxy-and-recovery.md 9.5; 00-start-here.md 3.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from dataplane.core.config.resource import Ack, Change, Discovery, Resource, unbundle
+from dataplane.core.ulid import RANDOM_BYTES, ulid
+
+
+class FileSource:
+    """A Source over the bundle that `headrace snapshot` writes; None serves last-good only."""
+
+    def __init__(self, path: Path | None) -> None:
+        self._path = path
+        self._resources: dict[tuple[str, str], Resource] = {}
+
+    async def discover(self, cursor: int | None, *, wait_s: float) -> Discovery:
+        """The whole bundle once; afterwards it is as silent as a file that does not change."""
+        if cursor is not None or self._path is None:
+            await asyncio.sleep(wait_s)
+            return Discovery(cursor or 0, ())
+        found = unbundle(await asyncio.to_thread(self._path.read_bytes))
+        self._resources = {(r.envelope.type, r.envelope.name): r for r in found}
+        changes = [
+            Change(e.type, e.name, e.epoch, e.version, e.hash)
+            for e in (resource.envelope for resource in found)
+        ]
+        return Discovery(1, changes, resync=True)
+
+    async def fetch(self, change: Change) -> Resource:
+        return self._resources[change.type, change.name]
+
+    async def ack(self, acks: Sequence[Ack]) -> None:
+        """Nobody listens; the log has the refusals."""
+
+
+def node_identity(state_dir: Path) -> tuple[str, str]:
+    """The id of this node, written once to the state directory, and one of this start."""
+    boot_id = _fresh()
+    path = state_dir / "node_id"
+    try:
+        state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        with path.open("x", encoding="ascii") as file:
+            file.write(boot_id)
+    except FileExistsError:
+        return path.read_text(encoding="ascii").strip() or boot_id, boot_id
+    except OSError:
+        return boot_id, boot_id
+    return boot_id, boot_id
+
+
+def _fresh() -> str:
+    return ulid(at_ms=time.time_ns() // 1_000_000, randomness=os.urandom(RANDOM_BYTES))

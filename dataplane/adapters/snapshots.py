@@ -1,0 +1,251 @@
+"""What this node serves: tenants, keys, upstreams and prices, swapped whole.
+
+A resource is verified, compiled and written as last good before one reference is swapped; a
+resource that fails leaves the earlier one serving. Nothing here is asked of a database.
+Source: 03-proxy-and-recovery.md 9.3, 9.5, 9.6.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from dataplane.adapters.lastgood import LastGood
+from dataplane.adapters.stores.choice import StoreUnavailableError
+from dataplane.core.components import components
+from dataplane.core.config import resource
+from dataplane.core.config.check import check_document
+from dataplane.core.config.problems import ConfigError
+from dataplane.core.config.resource import (
+    Ack,
+    Envelope,
+    NodeBody,
+    PricesBody,
+    Resource,
+    Source,
+    TenantBody,
+    Upstream,
+    Variant,
+)
+from dataplane.core.money import PriceCard, PriceError
+from dataplane.core.plan import Plan
+
+log = logging.getLogger("headrace.snapshots")
+POLL_S = 25
+RETRY_S = 1.0
+
+
+@dataclass(frozen=True, slots=True)
+class Tenant:
+    """One tenant at one version; a request holds on to it from its first to its last byte."""
+
+    body: TenantBody
+    version: tuple[int, int]
+    hash: str
+    plan: Plan
+    variant: Variant | None
+
+
+@dataclass(frozen=True, slots=True)
+class Principal:
+    """Whom a credential belongs to."""
+
+    tenant: str
+    name: str
+    kind: str
+
+
+class NackError(Exception):
+    """A resource that this node will not serve, with the problems to report."""
+
+    def __init__(self, code: str, message: str, errors: list[dict[str, Any]] | None = None) -> None:
+        super().__init__(message)
+        self.code = code
+        self.errors = errors or [{"code": code, "severity": "error", "message": message}]
+
+
+@dataclass
+class Snapshots:
+    """The served state, and the loop that keeps it current.
+
+    on_tenant: told of every tenant body that begins to serve. now: wall clock, seconds.
+    """
+
+    source: Source
+    last_good: LastGood
+    node_id: str
+    boot_id: str
+    on_tenant: Callable[[Tenant], None] = lambda _: None
+    now: Callable[[], float] = time.time
+    tenants: dict[str, Tenant] = field(default_factory=dict)
+    upstreams: dict[str, Upstream] = field(default_factory=dict)
+    price_card: PriceCard = field(default_factory=lambda: PriceCard({}))
+    node: NodeBody | None = None
+    contact_at: float = 0.0
+    last_nack: str = ""
+    _shards: dict[str, dict[str, Principal]] = field(default_factory=dict)
+    _served: dict[tuple[str, str], Envelope] = field(default_factory=dict)
+    _cursor: int | None = None
+
+    @property
+    def is_ready(self) -> bool:
+        """Identity can be checked and upstreams are known."""
+        return self.node is not None and bool(self._shards)
+
+    def principal(self, digest: str) -> Principal | None:
+        """Whom the credential with this SHA-256 (hex) belongs to."""
+        return self._shards.get(digest[:1], {}).get(digest)
+
+    # ---- keeping current ----------------------------------------------------------------
+
+    def restore(self) -> None:
+        """Serve what was last good, before anyone is asked."""
+        for saved in self.last_good.load():
+            try:
+                self._apply(saved)
+            except NackError as error:
+                log.warning("last-good %s is unusable: %s", saved.envelope.type, error)
+
+    async def refresh(self, *, wait_s: float = 0) -> None:
+        """One discovery: fetch and apply what is new, and answer for it."""
+        found = await self.source.discover(self._cursor, wait_s=wait_s)
+        self.contact_at = self.now()
+        acks = []
+        for change in found.changes:
+            acks.append(await self._take(change))
+        for kind, name in found.removed:
+            self._remove(kind, name)
+        if acks:
+            await self.source.ack(acks)
+        self._cursor = found.cursor
+
+    async def follow(self) -> None:
+        """Refresh for ever; a source that fails is asked again, and what serves goes on."""
+        while True:
+            try:
+                await self.refresh(wait_s=POLL_S)
+            except Exception:
+                log.exception("cg.snapshot_refresh_failed")
+                await asyncio.sleep(RETRY_S)
+
+    async def _take(self, change: resource.Change) -> Ack:
+        started = time.perf_counter()
+        errors: list[dict[str, Any]] = []
+        warnings: list[dict[str, Any]] = []
+        try:
+            fetched = await self.source.fetch(change)
+            if self._apply(fetched) and not await asyncio.to_thread(self.last_good.save, fetched):
+                warnings.append({"code": "not_persisted", "message": "The state directory failed."})
+        except NackError as error:
+            errors, self.last_nack = error.errors, error.code
+            log.error("cg.snapshot_nack %s %s: %s", change.type, change.name, error.code)
+        serving = self._served.get((change.type, change.name))
+        return Ack(
+            self.node_id,
+            self.boot_id,
+            change.type,
+            change.name,
+            change.epoch,
+            change.version,
+            change.hash,
+            status="nack" if errors else "ack",
+            serving=(serving.epoch, serving.version) if serving else None,
+            errors=errors,
+            warnings=warnings,
+            build_ms=(time.perf_counter() - started) * 1000,
+            applied_at=self.now(),
+        )
+
+    def _apply(self, fetched: Resource) -> bool:
+        """Verify, compile and swap. False for what is served already. Raises NackError."""
+        envelope = fetched.envelope
+        key = (envelope.type, envelope.name)
+        served = self._served.get(key)
+        if served is not None and self._is_stale(envelope, served):
+            return False
+        if resource.hash_of(fetched.body) != envelope.hash:
+            raise NackError("hash_mismatch", "The body is not the one that was announced.")
+        if envelope.schema > resource.SCHEMA:
+            raise NackError("config.schema_too_new", "This build does not know the schema.")
+        apply = _APPLIERS.get(envelope.type)
+        if apply is not None:
+            apply(self, fetched)
+        self._served[key] = envelope
+        return True
+
+    @staticmethod
+    def _is_stale(envelope: Envelope, served: Envelope) -> bool:
+        new, old = (envelope.epoch, envelope.version), (served.epoch, served.version)
+        if new == old and envelope.hash == served.hash:
+            return True
+        if new <= old:
+            raise NackError("version_regression", "A newer version is being served.")
+        return False
+
+    def _remove(self, kind: str, name: str) -> None:
+        self._served.pop((kind, name), None)
+        if kind == resource.TENANT:
+            self.tenants.pop(name, None)
+        elif kind == resource.AUTH_INDEX:
+            self._shards[name] = {}
+        self.last_good.forget(kind, name)
+
+    # ---- one kind each ------------------------------------------------------------------
+
+    def _apply_tenant(self, fetched: Resource) -> None:
+        body = _decoded(fetched.body, TenantBody)
+        base = next((variant for variant in body.variants if variant.role == "base"), None)
+        plan = Plan(kill=body.kill) if base is None else _compiled(base, body)
+        envelope = fetched.envelope
+        tenant = Tenant(body, (envelope.epoch, envelope.version), envelope.hash, plan, base)
+        try:
+            self.on_tenant(tenant)
+        except StoreUnavailableError as error:
+            raise NackError("store_unavailable", str(error)) from error
+        self.tenants = {**self.tenants, body.tenant: tenant}
+
+    def _apply_auth_index(self, fetched: Resource) -> None:
+        entries = _decoded(fetched.body, list[resource.AuthEntry])
+        shard = {digest: Principal(tenant, name, kind) for digest, kind, tenant, name in entries}
+        self._shards = {**self._shards, fetched.envelope.name: shard}
+
+    def _apply_node(self, fetched: Resource) -> None:
+        self.node = _decoded(fetched.body, NodeBody)
+        self.upstreams = {upstream.name: upstream for upstream in self.node.upstreams}
+
+    def _apply_prices(self, fetched: Resource) -> None:
+        try:
+            self.price_card = PriceCard(_decoded(fetched.body, PricesBody).models)
+        except PriceError as error:
+            raise NackError("build_failed", str(error)) from error
+
+
+_APPLIERS: dict[str, Callable[[Snapshots, Resource], None]] = {
+    resource.TENANT: Snapshots._apply_tenant,
+    resource.AUTH_INDEX: Snapshots._apply_auth_index,
+    resource.NODE: Snapshots._apply_node,
+    resource.PRICES: Snapshots._apply_prices,
+}
+
+
+def _decoded(body: bytes, kind: Any) -> Any:
+    try:
+        return msgspec.json.decode(body, type=kind)
+    except msgspec.DecodeError as error:
+        raise NackError("build_failed", f"The body does not decode: {error}") from error
+
+
+def _compiled(variant: Variant, body: TenantBody) -> Plan:
+    """The plan of a variant. Raises NackError with every problem of its document."""
+    try:
+        compiled = check_document(variant.document, components())
+    except ConfigError as error:
+        problems = [msgspec.to_builtins(problem) for problem in error.problems]
+        raise NackError(problems[0]["code"], "The document does not validate.", problems) from error
+    return Plan(compiled.steps, variant.host, body.kill)

@@ -1,0 +1,146 @@
+"""The way to providers: a pooled streaming HTTP client.
+
+Nothing is decompressed, followed, retried or kept: bytes and raw headers come back as they
+were. Source: 03-proxy-and-recovery.md 2.9, 2.10, 8.2; 06-stack.md 6.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+from collections.abc import AsyncIterator, Sequence
+from dataclasses import dataclass
+
+import aiohttp
+from yarl import URL
+
+from dataplane.settings import Settings
+
+Headers = Sequence[tuple[bytes, bytes]]
+KEEP_ALIVE_S = 55  # stays below a peer's usual 60, so that an idle socket is ours to close
+_OWN_HEADERS = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
+
+
+class UpstreamError(Exception):
+    """The provider could not be reached, or stopped answering. name: the error code of it."""
+
+    def __init__(self, name: str, detail: str) -> None:
+        super().__init__(detail)
+        self.name = name
+
+
+@dataclass(slots=True)
+class Response:
+    """The head of an upstream answer; the body follows through chunks()."""
+
+    status: int
+    headers: Headers
+    _response: aiohttp.ClientResponse
+    _silence_s: float
+
+    @property
+    def content_type(self) -> str:
+        return self._response.headers.get("content-type", "").partition(";")[0].strip().lower()
+
+    @property
+    def content_encoding(self) -> str:
+        return self._response.headers.get("content-encoding", "identity").strip().lower()
+
+    async def chunks(self) -> AsyncIterator[bytes]:
+        """The body as the network delivers it. Raises UpstreamError when it ends too early."""
+        content = self._response.content
+        try:
+            while True:
+                async with asyncio.timeout(self._silence_s or None):
+                    chunk = await content.readany()
+                if not chunk:
+                    return
+                yield chunk
+        except (aiohttp.ClientError, TimeoutError, OSError) as error:
+            raise UpstreamError("upstream_error", type(error).__name__) from error
+
+    def close(self) -> None:
+        """Give the connection back if the body was read to its end, else drop it at once."""
+        self._response.close()
+
+
+class UpstreamClient:
+    """One connection pool per process."""
+
+    def __init__(self, settings: Settings) -> None:
+        self._settings = settings
+        self._session: aiohttp.ClientSession | None = None
+
+    async def start(self) -> None:
+        timeout = aiohttp.ClientTimeout(
+            total=None, sock_connect=self._settings.connect_timeout_s, sock_read=None
+        )
+        connector = aiohttp.TCPConnector(
+            limit=0, keepalive_timeout=KEEP_ALIVE_S, socket_factory=_socket
+        )
+        self._session = aiohttp.ClientSession(
+            connector=connector,
+            timeout=timeout,
+            auto_decompress=False,
+            trust_env=False,
+            cookie_jar=aiohttp.DummyCookieJar(),
+            skip_auto_headers=_OWN_HEADERS,
+        )
+
+    async def close(self) -> None:
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    async def send(self, method: str, url: str, headers: Headers, body: bytes | None) -> Response:
+        """Send one request and wait for the head of its answer. Raises UpstreamError.
+
+        A connection that was refused before any byte was written is tried once more; nothing
+        else is, because the provider may have begun to work on it.
+        """
+        try:
+            return await self._attempt(method, url, headers, body)
+        except aiohttp.ClientConnectorError:
+            try:
+                return await self._attempt(method, url, headers, body)
+            except aiohttp.ClientConnectorError as error:
+                raise UpstreamError("upstream_error", type(error).__name__) from error
+
+    async def _attempt(
+        self, method: str, url: str, headers: Headers, body: bytes | None
+    ) -> Response:
+        if self._session is None:
+            raise UpstreamError("upstream_error", "the client is not started")
+        try:
+            async with asyncio.timeout(self._settings.first_byte_timeout_s):
+                response = await self._session.request(
+                    method,
+                    URL(url, encoded=True),
+                    headers=[
+                        (name.decode("latin-1"), value.decode("latin-1")) for name, value in headers
+                    ],
+                    data=body,
+                    allow_redirects=False,
+                )
+        except TimeoutError as error:
+            raise UpstreamError("upstream_timeout", "no response head") from error
+        except aiohttp.ClientConnectorError:
+            raise
+        except (aiohttp.ClientError, OSError) as error:
+            raise UpstreamError("upstream_error", type(error).__name__) from error
+        return Response(
+            response.status,
+            response.raw_headers,
+            response,
+            self._settings.silence_timeout_s,
+        )
+
+
+def _socket(address: aiohttp.connector.AddrInfoType) -> socket.socket:
+    """A TCP socket whose dead peers are noticed: probes after 60 s, every 15 s, four times."""
+    made = socket.socket(address[0], address[1], address[2])
+    made.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    for option, value in (("TCP_KEEPIDLE", 60), ("TCP_KEEPINTVL", 15), ("TCP_KEEPCNT", 4)):
+        if hasattr(socket, option):
+            made.setsockopt(socket.IPPROTO_TCP, getattr(socket, option), value)
+    return made

@@ -1,0 +1,45 @@
+"""When a request is forwarded as it came, and by which name (03-proxy-and-recovery.md 2.3)."""
+
+from __future__ import annotations
+
+from dataplane.core.declaration import Gate
+from dataplane.core.wire.message import Conversation, Role
+
+HEADER = Gate("header", "The request asked for it with x-context-guru-bypass.")
+KILL_SWITCH = Gate("kill_switch", "The operator's kill switch is on.")
+AGENT_COMPACTION = Gate("agent_compaction", "The agent is summarising its own conversation.")
+ENCODED_REQUEST = Gate("encoded_request", "The request body is compressed.")
+UNPARSEABLE = Gate("unparseable", "The body is not JSON that can be edited safely.")
+NO_MESSAGES = Gate("no_messages", "The body holds no message list.")
+OBSERVE = Gate("observe", "The tenant's mode is observe: requests are never shaped.")
+REWRITE_FAILED = Gate("rewrite_failed", "A fault of ours; the original body was sent.")
+GATES = (
+    HEADER,
+    KILL_SWITCH,
+    AGENT_COMPACTION,
+    ENCODED_REQUEST,
+    UNPARSEABLE,
+    NO_MESSAGES,
+    OBSERVE,
+    REWRITE_FAILED,
+)
+
+_SUMMARY_PROMPTS = (
+    "Your task is to create a detailed summary of the ",
+    "First, reason in your scratchpad. Then, generate the ",
+)
+
+
+def is_agent_compaction(conversation: Conversation) -> bool:
+    """True when the agent asks for its summary: in the last message's own text, nowhere else.
+
+    A tool result that quotes such a prompt is not one, so an old summary request in the
+    history, or a file that contains the sentence, does not switch compaction off.
+    """
+    compaction = conversation.value("compaction")
+    if compaction is not None and compaction.startswith(b"{"):
+        return True
+    last = conversation.messages[-1] if conversation.messages else None
+    if last is None or last.role is not Role.USER:
+        return False
+    return any(prompt in last.content.text for prompt in _SUMMARY_PROMPTS)

@@ -1,0 +1,338 @@
+"""One request and its response, expand rounds included; pure.
+
+`prepare` turns the body that arrived into the body that is sent, `answer` turns the model's
+recovery calls into results, `continuation` builds the next round's body. Each yields effects.
+Source: 03-proxy-and-recovery.md 2.1, 2.7, 4.2 to 4.4, 5.5.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+
+import msgspec
+
+from dataplane.core import bypass, lifetime, pipeline
+from dataplane.core.content import Content
+from dataplane.core.declaration import Gate
+from dataplane.core.effects import (
+    Commit,
+    Committed,
+    Core,
+    Found,
+    OpenTurn,
+    Recall,
+    Recalled,
+    Scope,
+    SessionView,
+)
+from dataplane.core.expand import marker, tool
+from dataplane.core.expand.relay import Call, ToolResult
+from dataplane.core.plan import Plan
+from dataplane.core.report import RunReport
+from dataplane.core.session import Identity, identify
+from dataplane.core.wire import envelope
+from dataplane.core.wire.decode import NoMessagesError, decode
+from dataplane.core.wire.message import Conversation, Dialect
+from dataplane.core.wire.spans import STRING, Span, UnparseableError, elements, members, whole
+from dataplane.core.wire.splice import Edit, append_to_array, splice, string_literal
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """What the request says outside its body.
+
+    at: seconds, the instant that everything in this request is decided by.
+    """
+
+    dialect: Dialect
+    tenant: str = ""
+    principal: str = ""
+    at: float = 0.0
+    session_header: str = ""
+    agent_header: str = ""
+    wants_bypass: bool = False
+    is_encoded: bool = False
+
+
+@dataclass(slots=True)
+class Outgoing:
+    """What is sent upstream and how its answer must be treated.
+
+    intercepts: the answer may hold a recovery call that is answered here. compacted: the
+    agent shortened its transcript since the previous turn.
+    """
+
+    body: bytes
+    bypassed: str = ""
+    identity: Identity = field(default_factory=Identity)
+    model: str = ""
+    streams: bool = False
+    choices: int = 1
+    intercepts: bool = False
+    compacted: bool = False
+    cache_phase: str = lifetime.Phase.UNKNOWN.value
+    report: RunReport | None = None
+    emitted: frozenset[str] = frozenset()
+    stash_refused: int = 0
+
+
+@dataclass(slots=True)
+class Recoveries:
+    """What the expand rounds of one request came to. wasted: tokens of the resolved originals."""
+
+    bounces: int = 0
+    wasted_tokens: int = 0
+    unresolved: Counter[str] = field(default_factory=Counter)
+    strays: int = 0
+
+
+class Exchange:
+    """One client request. Call prepare once, then answer and continuation per expand round."""
+
+    def __init__(
+        self, plan: Plan, asked: Asked, *, persists: bool, clock: Callable[[], float] = float
+    ) -> None:
+        self._plan = plan
+        self._asked = asked
+        self._persists = persists
+        self._clock = clock
+        self._scope = Scope(asked.tenant, asked.principal, "")
+        self._sent = b""
+        self._emitted: frozenset[str] = frozenset()
+        self.recoveries = Recoveries()
+
+    # ---- request side -------------------------------------------------------------------
+
+    def prepare(self, body: bytes) -> Core[Outgoing]:
+        """The body to send. Whatever cannot be shaped is sent as it came, by name."""
+        outgoing = yield from self._prepared(body)
+        self._sent, self._emitted = outgoing.body, outgoing.emitted
+        return outgoing
+
+    def _prepared(self, body: bytes) -> Core[Outgoing]:
+        if self._asked.is_encoded:
+            return Outgoing(body, bypass.ENCODED_REQUEST.name)
+        try:
+            conversation = decode(self._asked.dialect, body)
+        except UnparseableError:
+            return Outgoing(body, bypass.UNPARSEABLE.name)
+        except NoMessagesError:
+            return Outgoing(body, bypass.NO_MESSAGES.name)
+        return (yield from self._shaped(conversation))
+
+    def _shaped(self, conversation: Conversation) -> Core[Outgoing]:
+        asked = self._asked
+        identity = identify(
+            conversation, session_header=asked.session_header, agent_header=asked.agent_header
+        )
+        self._scope = Scope(
+            asked.tenant, asked.principal, identity.session, identity.thread, identity.alias
+        )
+        closed = self._bypass_of(conversation)
+        life = lifetime.lifetime_of(
+            asked.dialect.family, conversation.model, ("1h",) if conversation.offers_1h else ()
+        )
+        view: SessionView = yield OpenTurn(
+            self._scope,
+            len(conversation.messages),
+            asked.at,
+            life.ttl_s,
+            offered=closed is None and self._advertises(conversation, offered=False),
+        )
+        outgoing = Outgoing(
+            conversation.body,
+            closed.name if closed else "",
+            identity,
+            conversation.model,
+            conversation.streams,
+            choices=_choices(conversation),
+            compacted=lifetime.was_compacted(view.previous, len(conversation.messages)),
+        )
+        was_offered = view.previous is not None and view.previous.offered
+        outgoing.intercepts = was_offered and outgoing.choices == 1
+        if closed is None:
+            yield from self._rewrite(conversation, view, life, outgoing)
+        return outgoing
+
+    def _bypass_of(self, conversation: Conversation) -> Gate | None:
+        plan = self._plan
+        if self._asked.wants_bypass:
+            return bypass.HEADER
+        if plan.kill.bypass:
+            return bypass.KILL_SWITCH
+        if plan.host.mode == "observe" or plan.kill.observe:
+            return bypass.OBSERVE
+        return bypass.AGENT_COMPACTION if bypass.is_agent_compaction(conversation) else None
+
+    def _advertises(self, conversation: Conversation, *, offered: bool) -> bool:
+        """Whether the recovery tool is declared on this request (03 section 4.2).
+
+        It depends on the snapshot and the client's own tools, never on the turn: a tools array
+        that comes and goes would flip the whole cached prefix.
+        """
+        wanted = self._plan.host.inject_expand
+        if wanted == "never" or not self._persists:
+            return False
+        choice = conversation.tool_choice
+        if choice != "auto" and not (offered and choice in {"none", "named"}):
+            return False
+        return wanted == "always" or (bool(conversation.tool_names) and self._plan.offloads_in_full)
+
+    def _rewrite(
+        self,
+        conversation: Conversation,
+        view: SessionView,
+        life: lifetime.Lifetime,
+        outgoing: Outgoing,
+    ) -> Core[None]:
+        previous = view.previous
+        advertises = self._advertises(
+            conversation, offered=previous is not None and previous.offered
+        )
+        declared = tool.EXPAND in conversation.tool_names
+        outgoing.intercepts = (outgoing.intercepts or advertises or declared) and (
+            outgoing.choices == 1
+        )
+        state = pipeline.run(
+            self._plan.steps,
+            conversation.messages,
+            self._conditions(conversation, view, life, outgoing),
+        )
+        outgoing.report = state.report
+        spans = _located(conversation, state)
+        refused = yield from self._commit(state)
+        outgoing.stash_refused = refused
+        edits = [
+            Edit(spans[index], string_literal(changes[-1].text.text))
+            for index, changes in state.changes.items()
+        ]
+        edits += self._split_system(conversation, state.report)
+        if advertises and not declared:
+            definition = tool.EXPAND_DEFINITIONS[conversation.dialect]
+            edits.append(envelope.declare_tool(conversation, definition))
+        outgoing.body = splice(conversation.body, edits)
+        outgoing.emitted = frozenset(
+            key for changes in state.changes.values() for key in changes[-1].ids
+        )
+
+    def _conditions(
+        self,
+        conversation: Conversation,
+        view: SessionView,
+        life: lifetime.Lifetime,
+        outgoing: Outgoing,
+    ) -> pipeline.Conditions:
+        previous = view.previous
+        if previous is not None:
+            life = life.widened(previous.ttl_s)
+        idle = lifetime.idle_s(previous, self._asked.at)
+        outgoing.cache_phase = lifetime.phase(life, idle).value
+        host = self._plan.host
+        return pipeline.Conditions(
+            view,
+            cache_aware=lifetime.is_cache_aware(
+                host.cache_mode,
+                self._asked.dialect.family,
+                has_breakpoints=conversation.marks > 0,
+            ),
+            cached_through=lifetime.cached_through(previous, len(conversation.messages)),
+            cache_is_cold=lifetime.is_cold(life, idle),
+            persists=self._persists,
+            recoverable=(outgoing.intercepts or not host.recovery_require_path)
+            and not self._plan.kill.no_new_offloads,
+            clock=self._clock,
+        )
+
+    def _commit(self, state: pipeline.Run) -> Core[int]:
+        """Write before emit: no marker leaves before its original is durable.
+
+        Returns how many removals were taken back because the store refused their originals.
+        """
+        payloads = state.payloads()
+        decisions = state.decisions()
+        if not payloads and not decisions:
+            return 0
+        before = len(state.changes)
+        committed: Committed = yield Commit(self._scope, self._asked.at, payloads, decisions)
+        state.settle(committed.durable, committed.refused)
+        return before - len(state.changes)
+
+    def _split_system(self, conversation: Conversation, report: RunReport) -> list[Edit]:
+        place = self._plan.split_step
+        if place is None or conversation.dialect is not Dialect.ANTHROPIC:
+            return []
+        edit = envelope.split_volatile_tail(conversation)
+        if edit is None:
+            return []
+        report.steps[place].skipped = False
+        return [edit]
+
+    # ---- response side ------------------------------------------------------------------
+
+    def answer(self, calls: Sequence[Call]) -> Core[list[ToolResult]]:
+        """One result per call, in call order: the original, or an explicit placeholder."""
+        results = []
+        for call in calls:
+            if call.name != tool.EXPAND:
+                self.recoveries.strays += 1
+                results.append(ToolResult(call.call_id, tool.ADJUDICATE_ANSWER))
+            else:
+                results.append((yield from self._expanded(call)))
+        return results
+
+    def _expanded(self, call: Call) -> Core[ToolResult]:
+        wanted = call.marker_id or ""
+        if marker.is_minted_shape(wanted):
+            recalled: Recalled = yield Recall(
+                self._scope, wanted, self._asked.at, emitted=wanted in self._emitted
+            )
+        else:
+            recalled = Recalled(Found.MALFORMED)
+        if recalled.original is None:
+            self.recoveries.unresolved[recalled.found.value] += 1
+            return ToolResult(call.call_id, tool.placeholder(wanted))
+        text = recalled.original.decode()
+        self.recoveries.bounces += 1
+        self.recoveries.wasted_tokens += Content(text).tokens
+        return ToolResult(call.call_id, text)
+
+    def continuation(self, items: Iterable[bytes]) -> bytes:
+        """The next round's body: the one before with raw messages appended to its list.
+
+        Nothing before the end is touched, so the provider's cached prefix stays.
+        """
+        top = members(self._sent, whole(self._sent))
+        messages = top["messages"].value
+        empty = not elements(self._sent, messages)
+        self._sent = splice(self._sent, [append_to_array(messages, items, empty=empty)])
+        return self._sent
+
+
+def _choices(conversation: Conversation) -> int:
+    value = conversation.value("n")
+    return int(value) if value is not None and value.isdigit() else 1
+
+
+def _located(conversation: Conversation, state: pipeline.Run) -> dict[int, Span]:
+    """Where each changed text lies; a text that cannot be placed beyond doubt stays as it came."""
+    spans = {}
+    for index in list(state.changes):
+        try:
+            spans[index] = _verified(conversation, index)
+        except (UnparseableError, KeyError, IndexError):
+            while index in state.changes:
+                state.withdraw(index)
+    return spans
+
+
+def _verified(conversation: Conversation, index: int) -> Span:
+    message = conversation.messages[index]
+    if message.locate is None:
+        raise UnparseableError("no place")
+    span = message.locate()
+    literal = memoryview(conversation.body)[span.start : span.end]
+    if literal[0] == STRING and msgspec.json.decode(literal) != message.content.text:
+        raise UnparseableError("another text")
+    return span

@@ -1,0 +1,66 @@
+"""Who is calling, from headers alone (03-proxy-and-recovery.md 1.3, 1.4, 1.8)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator, Sequence
+
+Headers = Sequence[tuple[bytes, bytes]]
+
+TOKEN_HEADER = b"x-context-guru-token"
+AUTH_SLOTS = (b"authorization", b"x-api-key", b"x-goog-api-key")
+OWN_PREFIX = b"cg_"
+_TOKEN = re.compile(rb"cg_live_[A-Z2-7]{26}")
+_TOKEN_LENGTH = 34
+_SCHEME_ALONE = re.compile(rb"bearer|basic|apikey|token", re.IGNORECASE)
+
+
+def credentials_in(headers: Headers, names: Sequence[bytes] = AUTH_SLOTS) -> Iterator[bytes]:
+    """Every credential in these headers, without its scheme; a lone scheme is nothing."""
+    for name, value in headers:
+        if name in names:
+            words = value.split()
+            if len(words) > 1:
+                yield words[-1]
+            elif words and not _SCHEME_ALONE.fullmatch(words[0]):
+                yield words[0]
+
+
+def tenant_token(headers: Headers) -> bytes | None:
+    """The tenant key: from its own header first, else from an auth slot of exactly its shape."""
+    for token in credentials_in(headers, (TOKEN_HEADER,)):
+        return token
+    for token in credentials_in(headers):
+        if token.startswith(b"cg_live_") and len(token) == _TOKEN_LENGTH:
+            return token
+    return None
+
+
+def has_token_shape(token: bytes) -> bool:
+    return _TOKEN.fullmatch(token) is not None
+
+
+def digest_of(token: bytes) -> str:
+    """What the auth index knows a credential by: its SHA-256 in hex."""
+    return hashlib.sha256(token).hexdigest()
+
+
+def foreign_slots(headers: Headers) -> frozenset[bytes]:
+    """Auth slots in which any value starts as one of our keys: none of them may leave.
+
+    The test is looser than authentication on purpose: a truncated key must not reach a provider.
+    """
+    found = set()
+    for name, value in headers:
+        if name in AUTH_SLOTS and any(word.startswith(OWN_PREFIX) for word in value.split()):
+            found.add(name)
+    return frozenset(found)
+
+
+def has_provider_key(headers: Headers) -> bool:
+    """True when the caller brought a credential that may be forwarded."""
+    ours = foreign_slots(headers)
+    return any(
+        True for name in AUTH_SLOTS if name not in ours for _ in credentials_in(headers, (name,))
+    )

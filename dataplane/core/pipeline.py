@@ -1,0 +1,368 @@
+"""Run components in order over the messages of one request.
+
+A component decides; this module does: it composes the replacement, compares tokens with the
+marker counted in, collects originals and decisions to make durable, and takes a component's
+changes back as a whole when it raised, grew the request, or dropped content without a stash.
+Source: 01-components.md 1.3, 1.4, 1.5, 1.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+import msgspec
+
+from dataplane.core.content import Content
+from dataplane.core.declaration import Declaration, Event, Gate, Kind
+from dataplane.core.effects import FrozenDecision, Payload, Refused, SessionView
+from dataplane.core.expand import marker
+from dataplane.core.gates import (
+    MARKER_NO_WIN,
+    NO_RECOVERY_PATH,
+    OFFLOAD_GATES,
+    STASH_UNAVAILABLE,
+)
+from dataplane.core.report import RunReport, StepReport
+from dataplane.core.turn import Decline, Happened, Offload, Replay, Rewrite, Step, ToolOutput, Turn
+from dataplane.core.wire.message import Message, Role
+
+UNDECLARED = "other"
+NO_KEY = "offload dropped content without stashing a cache_key"
+
+
+class NoKeys(msgspec.Struct, frozen=True):
+    """The configuration of a component that takes none."""
+
+
+class PipelineStep(NamedTuple):
+    """One entry of a compiled pipeline: what is declared, and its configuration."""
+
+    declaration: Declaration
+    config: msgspec.Struct | None
+
+
+@dataclass(frozen=True, slots=True)
+class Conditions:
+    """What this request allows. persists: originals can be kept. recoverable: the model can ask
+    for one on this very request. clock: seconds, for durations only."""
+
+    view: SessionView
+    cache_aware: bool = False
+    cached_through: int = -1
+    cache_is_cold: bool = False
+    persists: bool = True
+    recoverable: bool = True
+    window: int = 0
+    clock: Callable[[], float] = float
+
+
+class Change(NamedTuple):
+    """A text that a component put in place of a message's text.
+
+    ids: markers in the new text whose originals must be durable. payload and decision: what has
+    to be committed with it. step: its place in the pipeline.
+    """
+
+    step: int
+    text: Content
+    ids: tuple[str, ...] = ()
+    payload: Payload | None = None
+    decision: FrozenDecision | None = None
+    fresh: bool = True
+    irreversible: bool = False
+    event: Event | None = None
+
+
+@dataclass(slots=True)
+class Run:
+    """The state of one run: per changed message, every change in order."""
+
+    messages: Sequence[Message]
+    conditions: Conditions
+    report: RunReport
+    changes: dict[int, list[Change]] = field(default_factory=dict)
+    tokens: int = 0
+
+    def text_of(self, index: int) -> Content:
+        changed = self.changes.get(index)
+        return changed[-1].text if changed else self.messages[index].content
+
+    def payloads(self) -> tuple[Payload, ...]:
+        """Originals that the changed texts point to, each once."""
+        wanted = {
+            change.payload.marker_id: change.payload
+            for change in self._standing()
+            if change.payload is not None
+        }
+        return tuple(wanted.values())
+
+    def decisions(self) -> tuple[FrozenDecision, ...]:
+        return tuple(c.decision for c in self._standing() if c.decision is not None)
+
+    def _standing(self) -> Iterable[Change]:
+        return (change for changes in self.changes.values() for change in changes)
+
+    def withdraw(self, index: int, *, gate: str | None = None) -> None:
+        """Take the last change of a message out again and reverse the saving it was credited."""
+        change = self.changes[index].pop()
+        if not self.changes[index]:
+            del self.changes[index]
+        step = self.report.steps[change.step]
+        returned = self.text_of(index).tokens - change.text.tokens
+        step.tokens_after += returned
+        step.fresh_saved -= returned if change.fresh else 0
+        self.tokens += returned
+        self.report.tokens_after += returned
+        for key in change.ids:
+            step.keys.pop(key, None)
+        if change.event is not None:
+            step.events[change.event.name] -= 1
+        if gate is None:
+            step.discarded += 1
+        else:
+            step.gates[gate] += 1
+
+    def settle(self, durable: frozenset[str], refused: dict[str, Refused]) -> None:
+        """Withdraw every change that names an original which did not become durable."""
+        owned = self.conditions.view.owned
+        for index in list(self.changes):
+            while changed := self.changes.get(index):
+                missing = [key for key in changed[-1].ids if key not in durable | owned.keys()]
+                if not missing:
+                    break
+                why = refused.get(missing[0], Refused.UNAVAILABLE)
+                self.withdraw(index, gate=why.value)
+
+
+def run(steps: Sequence[PipelineStep], messages: Sequence[Message], given: Conditions) -> Run:
+    """Every component in order; each sees the texts that those before it left behind."""
+    total = sum(message.content.tokens for message in messages)
+    state = Run(messages, given, RunReport(total, total), tokens=total)
+    occurrences = _occurrences(messages)
+    for number, step in enumerate(steps):
+        if step.declaration.decide is not None:
+            _run_step(state, number, step, occurrences)
+        else:
+            state.report.steps.append(_idle(step, state.tokens))
+    state.report.tokens_after = state.tokens
+    state.report.attempted = _attempted(state)
+    return state
+
+
+def _idle(step: PipelineStep, tokens: int) -> StepReport:
+    declaration = step.declaration
+    return StepReport(declaration.name, declaration.kind, tokens, tokens, skipped=True)
+
+
+def _attempted(state: Run) -> int:
+    """Tokens of the messages that were open to decisions: behind the prefix, or replayed."""
+    given = state.conditions
+    free_from = given.cached_through + 1 if given.cache_aware and not given.cache_is_cold else 0
+    return sum(
+        message.content.tokens
+        for index, message in enumerate(state.messages)
+        if index >= free_from or index in state.changes
+    )
+
+
+def _occurrences(messages: Sequence[Message]) -> dict[int, int]:
+    """For each tool output: how many earlier ones have the same content key."""
+    seen: dict[str, int] = {}
+    places: dict[int, int] = {}
+    for index, message in enumerate(messages):
+        if message.role is Role.TOOL:
+            key = message.content.content_key
+            places[index] = seen.get(key, 0)
+            seen[key] = places[index] + 1
+    return places
+
+
+def _run_step(state: Run, number: int, step: PipelineStep, occurrences: dict[int, int]) -> None:
+    given = state.conditions
+    report = StepReport(step.declaration.name, step.declaration.kind, state.tokens, state.tokens)
+    started = given.clock()
+    doing = _Doing(state, number, step, report)
+    try:
+        doing.perform(_outputs(state, occurrences))
+    except Exception as error:  # noqa: BLE001  one component's fault reverts that component alone
+        report.reverted, report.error = True, f"panic: {type(error).__name__}: {error}"
+    report.duration_ms = (given.clock() - started) * 1000
+    state.report.steps.append(report)
+    doing.conclude()
+
+
+def _outputs(state: Run, occurrences: dict[int, int]) -> tuple[ToolOutput, ...]:
+    owned = state.conditions.view.owned
+    return tuple(
+        ToolOutput(
+            index,
+            state.text_of(index),
+            state.messages[index].content,
+            rewritable=state.messages[index].rewritable,
+            occurrence=occurrence,
+            carries_marker=_carries_marker(state, index, owned),
+        )
+        for index, occurrence in occurrences.items()
+    )
+
+
+def _carries_marker(state: Run, index: int, owned: dict[str, float]) -> bool:
+    """True when a change of this run left a placeholder, or the text holds a marker we minted.
+
+    A marker that nobody here minted is text like any other: planting one must not keep content
+    from being compacted (03 section 3.4).
+    """
+    if any(change.ids or change.irreversible for change in state.changes.get(index, ())):
+        return True
+    text = state.messages[index].content.text
+    return any(key in owned for key in marker.find(text))
+
+
+class _Doing:
+    """One component at work on one request."""
+
+    def __init__(self, state: Run, number: int, step: PipelineStep, report: StepReport) -> None:
+        self._state = state
+        self._number = number
+        self._declaration = step.declaration
+        self._config = step.config
+        self._report = report
+        self._changes: dict[int, Change] = {}
+        self._declared = {gate.name for gate in (*step.declaration.gates, *OFFLOAD_GATES)}
+        self._declared_events = {event.name for event in step.declaration.events}
+
+    def perform(self, outputs: tuple[ToolOutput, ...]) -> None:
+        decide = self._declaration.decide
+        assert decide is not None  # noqa: S101  envelope components never come here
+        by_index = {output.index: output for output in outputs}
+        for step in decide(outputs, self._config or NoKeys(), self._turn()):
+            self._take(step, by_index)
+
+    def _turn(self) -> Turn:
+        given = self._state.conditions
+        name = self._declaration.name
+        return Turn(
+            cache_aware=given.cache_aware,
+            cached_through=given.cached_through,
+            cache_is_cold=given.cache_is_cold,
+            frozen=given.view.frozen.get(name, {}),
+            lost=given.view.lost.get(name, frozenset())
+            if self._declaration.repairable
+            else frozenset(),
+            kept=given.view.kept,
+            window=given.window,
+        )
+
+    def _take(self, step: Step, outputs: dict[int, ToolOutput]) -> None:
+        match step:
+            case Decline(gate=gate):
+                self._decline(gate)
+            case Happened(event=event, count=count):
+                self._happened(event, count)
+            case Replay(index=index, text=text):
+                self._replay(outputs[index], text)
+            case Rewrite(index=index, text=text):
+                self._rewrite(outputs[index], text)
+            case Offload():
+                self._offload(outputs[step.index], step)
+
+    def _decline(self, gate: Gate) -> None:
+        self._report.gates[gate.name if gate.name in self._declared else UNDECLARED] += 1
+
+    def _happened(self, event: Event, count: int) -> None:
+        name = event.name if event.name in self._declared_events else UNDECLARED
+        self._report.events[name] += count
+
+    def _replay(self, output: ToolOutput, text: str) -> None:
+        original = output.original
+        ids = tuple(key for key in marker.find(text) if key == original.marker_id)
+        payload = Payload(original.marker_id, original.utf8, renews=True) if ids else None
+        self._changes[output.index] = Change(
+            self._number, Content(text), ids, payload, fresh=False, irreversible=not ids
+        )
+        self._report.replays += 1
+
+    def _rewrite(self, output: ToolOutput, text: str) -> None:
+        content = Content(text)
+        if content.tokens < output.tokens:
+            key = f"cg:fold:{output.content.digest.hex()}"
+            self._report.keys[key] = output.tokens - content.tokens
+            self._changes[output.index] = Change(self._number, content)
+
+    def _offload(self, output: ToolOutput, wanted: Offload) -> None:
+        mode = getattr(self._config, "marker_mode", "full")
+        if mode == "full" and not self._state.conditions.persists:
+            mode = "off"
+        if mode == "full" and (closed := self._no_way_back(output)):
+            self._decline(closed)
+            return
+        key = output.original.marker_id
+        token = {"full": marker.token(key) + wanted.hint, "summary": marker.SENTINEL}.get(mode, "")
+        text = Content(wanted.before + token + wanted.after)
+        if text.tokens >= output.tokens:
+            self._decline(MARKER_NO_WIN)
+            return
+        self._changes[output.index] = self._change(
+            output, wanted, text, key if mode == "full" else None
+        )
+
+    def _no_way_back(self, output: ToolOutput) -> Gate | None:
+        """Why nothing new may be removed now; what this session removed before still may."""
+        given = self._state.conditions
+        if output.original.marker_id in given.view.owned:
+            return None
+        if not given.view.available:
+            return STASH_UNAVAILABLE
+        return None if given.recoverable else NO_RECOVERY_PATH
+
+    def _change(
+        self, output: ToolOutput, wanted: Offload, text: Content, key: str | None
+    ) -> Change:
+        ids = (key,) if key else ()
+        owned = key in self._state.conditions.view.owned
+        payload = Payload(key, output.original.utf8, renews=owned) if key else None
+        decision = None
+        if self._declaration.freezes:
+            decision = FrozenDecision(self._declaration.name, output.decision_key, text.text, ids)
+        return Change(
+            self._number, text, ids, payload, decision, irreversible=not key, event=wanted.event
+        )
+
+    def conclude(self) -> None:
+        """Accept or revert the component's changes as a whole, and complete its report."""
+        report, state = self._report, self._state
+        delta = sum(
+            change.text.tokens - state.text_of(index).tokens
+            for index, change in self._changes.items()
+        )
+        if not report.error:
+            self._judge(delta)
+        if report.reverted or not self._changes:
+            report.keys.clear()
+            report.skipped = not report.reverted
+            return
+        for index, change in self._changes.items():
+            before = state.text_of(index).tokens
+            state.changes.setdefault(index, []).append(change)
+            self._credit(change, before - change.text.tokens)
+        report.changed = sorted(self._changes)
+        report.tokens_after = state.tokens = state.tokens + delta
+
+    def _judge(self, delta: int) -> None:
+        changes = self._changes.values()
+        if delta > 0:
+            self._report.reverted = True
+        elif self._declaration.kind is Kind.OFFLOAD and any(
+            not change.ids and not change.irreversible for change in changes
+        ):
+            self._report.reverted, self._report.error = True, NO_KEY
+
+    def _credit(self, change: Change, saved: int) -> None:
+        self._report.irreversible |= change.irreversible
+        self._report.fresh_saved += saved if change.fresh else 0
+        for key in change.ids:
+            self._report.keys[key] = self._report.keys.get(key, 0) + saved
+        if change.event is not None:
+            self._happened(change.event, 1)

@@ -1,0 +1,49 @@
+"""What is known of one finished client request; the source of every counter and of the log line."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from decimal import Decimal
+
+from dataplane.core.exchange import Recoveries
+from dataplane.core.report import RunReport
+from dataplane.core.wire.usage import Usage
+
+
+@dataclass(slots=True)
+class Record:
+    """One client request. Durations in milliseconds; None where nothing was measured.
+
+    usage_read: the provider's usage was understood, so it may be priced. cost_usd: None for
+    unknown. outcome: ok, error, truncated or client_disconnect.
+    """
+
+    request_id: str
+    tenant: str
+    route: str
+    dialect: str
+    at: float
+    session: str = ""
+    thread: str = ""
+    model: str = ""
+    status: int = 0
+    outcome: str = "ok"
+    bypassed: str = ""
+    snapshot: str = ""
+    cache_phase: str = "unknown"
+    report: RunReport | None = None
+    compacted: bool = False
+    added_ms: float | None = None
+    upstream_ms: float | None = None
+    first_byte_ms: float | None = None
+    serve_ms: float = 0.0
+    streamed: bool = False
+    buffered: bool = False
+    expand_after_stream: bool = False
+    rounds: int = 0
+    usage: Usage | None = None
+    usage_misses: Counter[str] = field(default_factory=Counter)
+    cost_usd: Decimal | None = None
+    recoveries: Recoveries = field(default_factory=Recoveries)
+    rewrite_failed: bool = False

@@ -1,0 +1,68 @@
+"""What a pipeline run says about itself: one report per component, one for the run.
+
+Source: 01-components.md sections 1.1 (Report) and 1.3.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+
+from dataplane.core.declaration import Kind
+
+
+@dataclass(slots=True)
+class StepReport:
+    """What one component did to one request. Tokens are over the whole message list.
+
+    keys: marker ids of what it offloaded, or an id per rewritten text; they make savings unique.
+    fresh_saved: the part of the saving that comes from decisions of this turn and not from
+    replays. discarded: changes that could not be written back and were taken out again.
+    """
+
+    component: str
+    kind: Kind
+    tokens_before: int
+    tokens_after: int
+    duration_ms: float = 0.0
+    keys: dict[str, int] = field(default_factory=dict)
+    gates: Counter[str] = field(default_factory=Counter)
+    events: Counter[str] = field(default_factory=Counter)
+    changed: list[int] = field(default_factory=list)
+    fresh_saved: int = 0
+    replays: int = 0
+    skipped: bool = False
+    reverted: bool = False
+    irreversible: bool = False
+    discarded: int = 0
+    error: str = ""
+
+    @property
+    def saved(self) -> int:
+        return max(0, self.tokens_before - self.tokens_after)
+
+    @property
+    def mutated(self) -> bool:
+        return not self.reverted and not self.skipped
+
+    @property
+    def acted(self) -> bool:
+        return self.mutated and self.saved > 0
+
+
+@dataclass(slots=True)
+class RunReport:
+    """One run of the pipeline over one request.
+
+    attempted: tokens of the messages that decisions, new or replayed, were allowed to touch.
+    """
+
+    tokens_before: int
+    tokens_after: int
+    attempted: int = 0
+    steps: list[StepReport] = field(default_factory=list)
+    bypassed: str = ""
+
+    @property
+    def saved(self) -> int:
+        return max(0, self.tokens_before - self.tokens_after)

@@ -1,0 +1,85 @@
+"""Which address means what (03-proxy-and-recovery.md 1.1).
+
+The path carries only the dialect; which upstream serves it is the tenant's configuration.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from dataplane.core.wire.message import Dialect
+
+_FAMILIES = ("anthropic", "openai")
+_MESSAGES, _CHAT = "/v1/messages", "/v1/chat/completions"
+_SHAPED = {
+    ("anthropic", _MESSAGES): Dialect.ANTHROPIC,
+    ("openai", _CHAT): Dialect.OPENAI_CHAT,
+    ("bob", _CHAT): Dialect.OPENAI_CHAT,
+}
+_NAMED = {
+    _MESSAGES: "messages",
+    _MESSAGES + "/count_tokens": "count_tokens",
+    _CHAT: "chat_completions",
+    "/v1/responses": "responses",
+    "/v1/models": "models",
+    "/v1/embeddings": "embeddings",
+}
+OWN_PREFIX = "cg_"
+
+
+class Route(NamedTuple):
+    """A provider route. family: the name under which a tenant chooses its upstream.
+
+    dialect: set when the pipeline runs on this route. path: at the upstream. slug: tenant slug
+    that the address narrows to, "" for none. name: a closed set, for labels and logs.
+    """
+
+    name: str
+    family: str
+    path: str
+    dialect: Dialect | None
+    slug: str = ""
+
+
+class RouteError(ValueError):
+    """The address is refused; the argument is the name of the refusal."""
+
+
+def match(path: str, *, method: str, is_anthropic: bool) -> Route:
+    """The route of an address. Raises RouteError.
+
+    is_anthropic: the request carries `anthropic-version`, which decides for bare addresses that
+    both families have.
+    """
+    slug, path = _narrowed(path)
+    family, path = _family(path, is_anthropic=is_anthropic)
+    if not path.startswith("/v1/"):
+        raise RouteError("not_found")
+    dialect = _SHAPED.get((family, path))
+    if dialect is not None and method != "POST":
+        raise RouteError("method_not_allowed")
+    return Route(_NAMED.get(path, "passthrough"), family, path, dialect, slug)
+
+
+def _narrowed(path: str) -> tuple[str, str]:
+    if any(part.startswith(OWN_PREFIX) for part in path.split("/")):
+        raise RouteError("token_in_url")
+    if not path.startswith("/t/"):
+        return "", path
+    slug, slash, rest = path[len("/t/") :].partition("/")
+    if not slug or not slash:
+        raise RouteError("not_found")
+    return slug, "/" + rest
+
+
+def _family(path: str, *, is_anthropic: bool) -> tuple[str, str]:
+    for family in _FAMILIES:
+        if path.startswith(f"/{family}/"):
+            return family, path[len(family) + 1 :]
+    if path.startswith("/inference/"):
+        return "bob", path[len("/inference") :]
+    if path.startswith(_MESSAGES):
+        return "anthropic", path
+    if path == _CHAT or path.startswith("/v1/responses"):
+        return "openai", path
+    return ("anthropic" if is_anthropic else "openai"), path

@@ -1,0 +1,84 @@
+"""Which conversation a request belongs to (03-proxy-and-recovery.md 2.4)."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from collections.abc import Iterator
+from typing import Any, NamedTuple
+
+import msgspec
+
+from dataplane.core.wire.message import Conversation, Role
+
+_USABLE = re.compile(r"[A-Za-z0-9._:-]{1,128}")
+_METADATA_JSON_MAX_BYTES = 1024
+_DERIVED_LENGTH = 16
+
+
+class Identity(NamedTuple):
+    """session: id inside the tenant. alias: the derived id when session is not it, else "".
+
+    thread: the prompt-cache lineage inside the session, "" for the main one.
+    """
+
+    session: str = ""
+    alias: str = ""
+    thread: str = ""
+
+
+def identify(conversation: Conversation, *, session_header: str, agent_header: str) -> Identity:
+    """The first usable of header, metadata.user_id, metadata.taskId and the derived id."""
+    derived = derived_id(conversation)
+    candidates = (session_header, *_metadata_candidates(conversation))
+    session = next((found for each in candidates if (found := usable(each))), derived)
+    agent = usable(agent_header)
+    return Identity(session, "" if session == derived else derived, f"a:{agent}" if agent else "")
+
+
+def usable(candidate: str) -> str:
+    """The trimmed candidate when it can name a session, else ""."""
+    trimmed = candidate.strip()
+    if not _USABLE.fullmatch(trimmed) or not trimmed.strip("."):
+        return ""
+    return trimmed
+
+
+def derived_id(conversation: Conversation) -> str:
+    """16 hex over the first system-role message and the first user text of `messages`."""
+    system = _first_text(conversation, Role.SYSTEM)
+    user = _first_text(conversation, Role.USER)
+    material = b"\x00".join(text.encode("utf-8", "replace") for text in (system, user))
+    return hashlib.sha256(material).hexdigest()[:_DERIVED_LENGTH]
+
+
+def _first_text(conversation: Conversation, role: Role) -> str:
+    return next((m.content.text for m in conversation.messages if m.role is role), "")
+
+
+def _metadata_candidates(conversation: Conversation) -> Iterator[str]:
+    metadata = _decoded(conversation.value("metadata") or b"null")
+    if not isinstance(metadata, dict):
+        return
+    for name in ("user_id", "taskId"):
+        value = metadata.get(name)
+        if isinstance(value, str):
+            yield _session_inside(value.strip())
+
+
+def _session_inside(value: str) -> str:
+    """The value itself, or the session_id of the JSON object that some agents send as a string."""
+    if not value.startswith("{"):
+        return value
+    if len(value.encode("utf-8", "replace")) > _METADATA_JSON_MAX_BYTES:
+        return ""
+    inner = _decoded(value.encode("utf-8", "replace"))
+    session = inner.get("session_id") if isinstance(inner, dict) else None
+    return session if isinstance(session, str) else ""
+
+
+def _decoded(value: bytes) -> Any:
+    try:
+        return msgspec.json.decode(value)
+    except (msgspec.DecodeError, RecursionError):
+        return None

@@ -1,0 +1,150 @@
+"""Request body to conversation: one entry for every dialect.
+
+Source: 03-proxy-and-recovery.md 2.1 (8) and 2.7.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import msgspec
+
+from dataplane.core.content import Content
+from dataplane.core.wire import anthropic, openai
+from dataplane.core.wire.marks import breakpoints
+from dataplane.core.wire.message import Conversation, Dialect, Message, Role
+from dataplane.core.wire.spans import (
+    Member,
+    Span,
+    UnparseableError,
+    elements,
+    members,
+    whole,
+    without_lone_surrogates,
+)
+
+_CODECS: dict[Dialect, Callable[[bytes, Span], list[Message]]] = {
+    Dialect.ANTHROPIC: anthropic.messages_of,
+    Dialect.OPENAI_CHAT: openai.messages_of,
+}
+
+
+class NoMessagesError(ValueError):
+    """The body is a JSON object, but there is no message list in it."""
+
+
+def decode(dialect: Dialect, body: bytes) -> Conversation:
+    """The conversation of a request body.
+
+    Raises UnparseableError when the bytes cannot be edited safely, NoMessagesError when there
+    is nothing to edit. A message of an unknown shape is presented as an empty user message; a
+    message that holds a lone surrogate is presented, but locating its text raises.
+    """
+    _require_utf8(body)
+    readable = body
+    try:
+        top = members(body, whole(body))
+    except UnparseableError:
+        shadow = without_lone_surrogates(body)
+        if shadow is None:
+            raise
+        readable = shadow
+        top = members(shadow, whole(shadow))
+    return _conversation(dialect, body, readable, top)
+
+
+def _conversation(
+    dialect: Dialect, body: bytes, readable: bytes, top: dict[str, Member]
+) -> Conversation:
+    if "messages" not in top:
+        raise NoMessagesError
+    spans = elements(readable, top["messages"].value)
+    found: list[Message] = []
+    for span in spans:
+        found += _messages(dialect, body, readable, span)
+    marks, offers_1h = breakpoints(readable, top, spans)
+    return Conversation(
+        dialect,
+        body,
+        top,
+        spans,
+        found,
+        model=_scalar(readable, top, "model", str, ""),
+        streams=_scalar(readable, top, "stream", bool, default=False),
+        tool_names=_tool_names(readable, top),
+        tool_choice=_tool_choice(readable, top),
+        marks=marks,
+        offers_1h=offers_1h,
+    )
+
+
+def _messages(dialect: Dialect, body: bytes, readable: bytes, span: Span) -> list[Message]:
+    try:
+        found = _CODECS[dialect](readable, span)
+    except (msgspec.MsgspecError, RecursionError):
+        return [Message(Role.USER, Content(""))]
+    if readable is not body and readable[span.start : span.end] != body[span.start : span.end]:
+        for message in found:
+            message.locate = _unwritable
+    return found
+
+
+def _unwritable() -> Span:
+    raise UnparseableError("lone surrogate")
+
+
+def _require_utf8(body: bytes) -> None:
+    if body.isascii():
+        return
+    try:
+        body.decode()
+    except UnicodeDecodeError as error:
+        raise UnparseableError("not UTF-8") from error
+
+
+def _value(body: bytes, top: dict[str, Member], name: str) -> Any:
+    member = top.get(name)
+    if member is None:
+        return None
+    try:
+        return msgspec.json.decode(memoryview(body)[member.value.start : member.value.end])
+    except (msgspec.DecodeError, RecursionError):
+        return None
+
+
+def _scalar(body: bytes, top: dict[str, Member], name: str, kind: type, default: Any) -> Any:
+    value = _value(body, top, name)
+    return value if isinstance(value, kind) else default
+
+
+def _tool_names(body: bytes, top: dict[str, Member]) -> list[str]:
+    tools = _value(body, top, "tools")
+    return [_tool_name(tool) for tool in tools] if isinstance(tools, list) else []
+
+
+def _tool_name(tool: Any) -> str:
+    if not isinstance(tool, dict):
+        return ""
+    function = tool.get("function")
+    name = function.get("name") if isinstance(function, dict) else tool.get("name")
+    return name if isinstance(name, str) else ""
+
+
+_CHOICES = {
+    "auto": "auto",
+    "none": "none",
+    "any": "any",
+    "required": "any",
+    "tool": "named",
+    "function": "named",
+}
+
+
+def _tool_choice(body: bytes, top: dict[str, Member]) -> str:
+    """auto, none, any, named, or other for a form that is not known."""
+    choice = _value(body, top, "tool_choice")
+    if choice is None:
+        return "auto"
+    word = choice.get("type") if isinstance(choice, dict) else choice
+    return _CHOICES.get(word, "other") if isinstance(word, str) else "other"

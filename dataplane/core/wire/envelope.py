@@ -1,0 +1,77 @@
+"""Edits outside the messages: a tool declaration, and the split of a volatile system prompt.
+
+Source: 03-proxy-and-recovery.md 4.2; 01-components.md 2.18.
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+from dataplane.core.components.cachesplit import split_point
+from dataplane.core.wire.message import Conversation
+from dataplane.core.wire.spans import ARRAY, STRING, Member, Span, elements, members
+from dataplane.core.wire.splice import Edit, add_member, append_to_array, splice, string_literal
+
+_MARKS = ("cache_control", "cachePoint")
+
+
+def declare_tool(conversation: Conversation, definition: bytes) -> Edit:
+    """Append one tool as the last of `tools`; the array is created when there is none."""
+    tools = conversation.members.get("tools")
+    if tools is None:
+        return add_member(conversation, "tools", b"[" + definition + b"]")
+    if conversation.body[tools.value.start] != ARRAY:
+        return Edit(tools.value, b"[" + definition + b"]")
+    return append_to_array(tools.value, [definition], empty=not conversation.tool_names)
+
+
+def split_volatile_tail(conversation: Conversation) -> Edit | None:
+    """Cut the first system block that ends in per-turn facts into a stable and a volatile block.
+
+    The two texts concatenate to the original; breakpoints stay on the stable half alone. None
+    when no block qualifies.
+    """
+    system = conversation.members.get("system")
+    body = conversation.body
+    if system is None or body[system.value.start] != ARRAY:
+        return None
+    for block in elements(body, system.value):
+        parts = members(body, block)
+        text = _text(body, parts)
+        cut = split_point(text) if text is not None else None
+        if text is not None and cut is not None and not all(mark in parts for mark in _MARKS):
+            return Edit(block, _halves(body, block, parts, (text[:cut], text[cut:])))
+    return None
+
+
+def _text(body: bytes, parts: dict[str, Member]) -> str | None:
+    literal = parts.get("text")
+    if literal is None or body[literal.value.start] != STRING:
+        return None
+    text = msgspec.json.decode(memoryview(body)[literal.value.start : literal.value.end])
+    return text if isinstance(text, str) else None
+
+
+def _halves(body: bytes, block: Span, parts: dict[str, Member], texts: tuple[str, str]) -> bytes:
+    def rewritten(edits: list[Edit]) -> bytes:
+        shifted = [Edit(_shift(edit.span, -block.start), edit.replacement) for edit in edits]
+        return splice(body[block.start : block.end], shifted)
+
+    literal = parts["text"].value
+    stable = rewritten([Edit(literal, string_literal(texts[0]))])
+    unmarked = [Edit(_with_comma(parts, name), b"") for name in _MARKS if name in parts]
+    return stable + b"," + rewritten([Edit(literal, string_literal(texts[1])), *unmarked])
+
+
+def _shift(span: Span, by: int) -> Span:
+    return Span(span.start + by, span.end + by)
+
+
+def _with_comma(parts: dict[str, Member], name: str) -> Span:
+    """The span of a member together with the comma that its removal makes superfluous."""
+    names = list(parts)
+    place = names.index(name)
+    if place > 0:
+        return Span(parts[names[place - 1]].value.end, parts[name].value.end)
+    following = parts[names[1]].key.start if len(names) > 1 else parts[name].value.end
+    return Span(parts[name].key.start, following)

@@ -1,0 +1,81 @@
+"""Which headers pass, in both directions (03-proxy-and-recovery.md 1.8, 2.9)."""
+
+from __future__ import annotations
+
+from dataplane.core.identity import TOKEN_HEADER, Headers, foreign_slots
+
+_HOP_BY_HOP = frozenset(
+    (
+        b"connection",
+        b"keep-alive",
+        b"proxy-connection",
+        b"te",
+        b"trailer",
+        b"transfer-encoding",
+        b"upgrade",
+    )
+)
+_NEVER_UP = _HOP_BY_HOP | {
+    TOKEN_HEADER,
+    b"host",
+    b"content-length",
+    b"cookie",
+    b"expect",
+    b"forwarded",
+    b"via",
+    b"x-real-ip",
+}
+_NEVER_UP_PREFIXES = (b"x-context-guru-", b"x-forwarded-", b"proxy-")
+# The server that carries the answer states its own date and name.
+_NEVER_DOWN = _HOP_BY_HOP | {
+    b"alt-svc",
+    b"date",
+    b"server",
+    b"set-cookie",
+    b"strict-transport-security",
+}
+CLOCK_HEADER = b"x-headrace-now"
+
+
+def _named_in_connection(headers: Headers) -> frozenset[bytes]:
+    named: set[bytes] = set()
+    for name, value in headers:
+        if name == b"connection":
+            named.update(word.strip().lower() for word in value.split(b","))
+    return frozenset(named)
+
+
+def upstream_headers(
+    headers: Headers, *, inspects: bool, forwards_clock: bool
+) -> list[tuple[bytes, bytes]]:
+    """The caller's headers as the provider may see them, order and duplicates kept.
+
+    inspects: the answer will be read, so no compressed one is asked for. forwards_clock: test
+    clock mode. Content-Length and Host are set by the client for the body in hand.
+    """
+    dropped = _NEVER_UP | foreign_slots(headers) | _named_in_connection(headers)
+    if inspects:
+        dropped |= {b"accept-encoding"}
+    if not forwards_clock:
+        dropped |= {CLOCK_HEADER}
+    kept = [
+        (name, value)
+        for name, value in headers
+        if name not in dropped and not name.startswith(_NEVER_UP_PREFIXES)
+    ]
+    if inspects:
+        kept.append((b"accept-encoding", b"identity"))
+    return kept
+
+
+def client_headers(headers: Headers, *, changed: bool) -> list[tuple[bytes, bytes]]:
+    """The provider's headers as the client may see them.
+
+    changed: the body is not, or may not be, the provider's own, so its length and coding are not
+    either.
+    """
+    dropped = _NEVER_DOWN | _named_in_connection(headers)
+    if changed:
+        dropped |= {b"content-length", b"content-encoding"}
+    lowered = ((name.lower(), value) for name, value in headers)
+    return [(name, value) for name, value in lowered if name not in dropped]

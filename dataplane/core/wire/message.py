@@ -1,0 +1,78 @@
+"""The provider-neutral view of a request: messages with the place each text came from.
+
+Components see only messages; codecs build them and turn changed texts back into byte edits.
+Source: 01-components.md 1.1 and 1.9; 03-proxy-and-recovery.md 2.7.
+"""
+
+from __future__ import annotations
+
+import enum
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from dataplane.core.content import Content
+from dataplane.core.wire.spans import Member, Span
+
+
+class Role(enum.Enum):
+    SYSTEM = "system"
+    USER = "user"
+    ASSISTANT = "assistant"
+    TOOL = "tool"
+
+
+class Dialect(enum.Enum):
+    """The wire format of a route; decided by the path, never guessed from the body."""
+
+    ANTHROPIC = "anthropic"
+    OPENAI_CHAT = "openai-chat"
+
+    @property
+    def family(self) -> str:
+        """The name under which a tenant chooses its upstream."""
+        return "anthropic" if self is Dialect.ANTHROPIC else "openai"
+
+
+@dataclass(slots=True)
+class Message:
+    """One normalised message.
+
+    content: its text, text blocks joined without a separator. rewritable: every block is text.
+    locate: the byte span of the JSON value that holds the text, or None for a message whose
+    text is never rewritten; asked only when the text changes. call_id: which tool call a tool
+    output answers.
+    """
+
+    role: Role
+    content: Content
+    rewritable: bool = False
+    locate: Callable[[], Span] | None = None
+    call_id: str = ""
+
+
+@dataclass(slots=True)
+class Conversation:
+    """One decoded request body.
+
+    members: top-level members by name. elements: spans of the body's own messages (several
+    normalised messages may come from one). tool_names: names declared in `tools`, "" for an
+    entry without one. tool_choice: "auto", "none", "any" (any and required), "named" or "other".
+    marks: cache breakpoints. offers_1h: some breakpoint asks for an hour.
+    """
+
+    dialect: Dialect
+    body: bytes
+    members: dict[str, Member]
+    elements: list[Span]
+    messages: list[Message]
+    model: str = ""
+    streams: bool = False
+    tool_names: list[str] = field(default_factory=list)
+    tool_choice: str = "auto"
+    marks: int = 0
+    offers_1h: bool = False
+
+    def value(self, name: str) -> bytes | None:
+        """The exact bytes of a top-level member's value, None when it is absent."""
+        member = self.members.get(name)
+        return None if member is None else self.body[member.value.start : member.value.end]

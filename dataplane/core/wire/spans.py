@@ -1,0 +1,129 @@
+"""Where each member and element of a JSON text lies, in bytes, without changing any of them.
+
+The parser is msgspec: it yields every value as `Raw`, whose length places it; a walk over the
+separators in between gives the exact spans. Source: 03-proxy-and-recovery.md 2.7; 06-stack.md 8.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple, TypeVar
+
+import msgspec
+from msgspec import Raw
+
+_SPACE = rb"[ \t\n\r]*"
+_OPEN = re.compile(_SPACE + rb"[\[{]")
+_SEPARATOR = re.compile(_SPACE + rb",?" + _SPACE)
+_KEY = re.compile(_SPACE + rb",?" + _SPACE + rb'"((?:[^"\\]|\\.)*)"' + _SPACE + rb":" + _SPACE)
+_CLOSE = re.compile(_SPACE + rb"[\]}]")
+# An escaped half of a surrogate pair without its other half; the lookbehind-free form matches
+# escapes one by one so that an escaped backslash never starts one.
+_ESCAPE = re.compile(
+    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
+    re.DOTALL,
+)
+_OBJECT = msgspec.json.Decoder(dict[str, Raw])
+_ARRAY = msgspec.json.Decoder(list[Raw])
+STRING, ARRAY = ord('"'), ord("[")
+T = TypeVar("T")
+
+
+class UnparseableError(ValueError):
+    """The bytes are not JSON that can be edited safely; they can still be forwarded as they are."""
+
+
+class Span(NamedTuple):
+    """Half-open byte range in the body."""
+
+    start: int
+    end: int
+
+
+class Member(NamedTuple):
+    """One member of an object: where its key literal and its value lie."""
+
+    key: Span
+    value: Span
+
+
+def members(body: bytes, span: Span) -> dict[str, Member]:
+    """The members of the object at `span`, in their order.
+
+    Raises UnparseableError for anything but an object, and when a key is there twice: parsers
+    disagree about which of the two counts.
+    """
+    raws = _decode(_OBJECT, body, span)
+    position = _after_opening(body, span)
+    found: dict[str, Member] = {}
+    for name, raw in raws.items():
+        key = _KEY.match(body, position)
+        if key is None:
+            raise UnparseableError("separator")
+        value = _placed(body, key.end(), raw)
+        found[name] = Member(Span(key.start(1) - 1, key.end(1) + 1), value)
+        position = value.end
+    _expect_closing(body, position, span)
+    return found
+
+
+def elements(body: bytes, span: Span) -> list[Span]:
+    """The spans of the elements of the array at `span`. Raises UnparseableError."""
+    raws = _decode(_ARRAY, body, span)
+    position = _after_opening(body, span)
+    found = []
+    for raw in raws:
+        separator = _SEPARATOR.match(body, position)
+        assert separator is not None  # noqa: S101  the pattern matches the empty string
+        placed = _placed(body, separator.end(), raw)
+        found.append(placed)
+        position = placed.end
+    _expect_closing(body, position, span)
+    return found
+
+
+def whole(body: bytes) -> Span:
+    return Span(0, len(body))
+
+
+def opening(raw: Raw) -> int:
+    """The first byte of a raw value, which tells its JSON type; 0 for nothing."""
+    view = memoryview(raw)
+    return view[0] if view.nbytes else 0
+
+
+def without_lone_surrogates(body: bytes) -> bytes | None:
+    """A copy of the same length in which each lone surrogate escape reads as U+FFFD.
+
+    Structure and spans of the copy are those of the body. None when there was nothing to do.
+    """
+    shadow = _ESCAPE.sub(lambda found: rb"\ufffd" if found.group(1) else found.group(0), body)
+    return None if shadow == body else shadow
+
+
+def _decode(decoder: msgspec.json.Decoder[T], body: bytes, span: Span) -> T:
+    try:
+        return decoder.decode(memoryview(body)[span.start : span.end])
+    except (msgspec.DecodeError, RecursionError, UnicodeError) as error:
+        raise UnparseableError(type(error).__name__) from error
+
+
+def _after_opening(body: bytes, span: Span) -> int:
+    opening = _OPEN.match(body, span.start)
+    if opening is None:
+        raise UnparseableError("opening")
+    return opening.end()
+
+
+def _placed(body: bytes, start: int, raw: Raw) -> Span:
+    value = bytes(raw)
+    if not body.startswith(value, start):
+        raise UnparseableError("duplicate or misplaced value")
+    return Span(start, start + len(value))
+
+
+def _expect_closing(body: bytes, position: int, span: Span) -> None:
+    closing = _CLOSE.match(body, position)
+    if closing is None or closing.end() > span.end:
+        raise UnparseableError("closing")

@@ -1,0 +1,97 @@
+"""The environment, read once into one frozen value (03-proxy-and-recovery.md, Appendix A)."""
+
+from __future__ import annotations
+
+import ipaddress
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+_MIB = 1 << 20
+
+
+class SettingsError(ValueError):
+    """A setting that the process must not start with; the message names it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """Sizes in bytes, durations in seconds unless the name says otherwise."""
+
+    state_dir: Path
+    snapshot: Path | None = None
+    bind: str = "127.0.0.1:8000"
+    test_clock: bool = False
+    metrics_token: str = ""
+    log_level: str = "INFO"
+    store_durability: Literal["process", "host"] = "process"
+    store_commit_timeout_ms: int = 250
+    node_inflight_max: int = 512
+    body_max: int = 32 * _MIB
+    body_max_compaction: int = 128 * _MIB
+    body_idle_timeout_s: float = 30
+    connect_timeout_s: float = 5
+    first_byte_timeout_s: float = 600
+    silence_timeout_s: float = 900
+    auth_fail_per_min: int = 10
+
+    @property
+    def binds_loopback(self) -> bool:
+        host = self.bind.rpartition(":")[0].strip("[]")
+        return host == "localhost" or is_loopback(host)
+
+
+def is_loopback(host: str) -> bool:
+    """True for an address of the loopback range; False for names and everything else."""
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def from_environment(environ: Mapping[str, str] | None = None) -> Settings:
+    """Settings from HEADRACE_* variables. Raises SettingsError for what must not start."""
+    env = os.environ if environ is None else environ
+    data_dir = Path(env.get("HEADRACE_DATA_DIR") or "var")
+    snapshot = env.get("HEADRACE_SNAPSHOT")
+    found = Settings(
+        state_dir=Path(env.get("HEADRACE_STATE_DIR") or data_dir / "state"),
+        snapshot=Path(snapshot) if snapshot else None,
+        bind=env.get("HEADRACE_BIND") or "127.0.0.1:8000",
+        test_clock=env.get("HEADRACE_TEST_CLOCK") == "1",
+        metrics_token=env.get("HEADRACE_METRICS_TOKEN", ""),
+        log_level=(env.get("HEADRACE_LOG_LEVEL") or "info").upper(),
+        store_durability=_durability(env),
+        store_commit_timeout_ms=_count(env, "HEADRACE_STORE_COMMIT_TIMEOUT_MS", 250),
+        node_inflight_max=_count(env, "HEADRACE_NODE_INFLIGHT_MAX", 512),
+        body_max=_count(env, "HEADRACE_BODY_MAX", 32 * _MIB),
+        body_max_compaction=_count(env, "HEADRACE_BODY_MAX_COMPACTION", 128 * _MIB),
+        body_idle_timeout_s=_count(env, "HEADRACE_BODY_IDLE_TIMEOUT_S", 30),
+        connect_timeout_s=_count(env, "HEADRACE_CONNECT_TIMEOUT_S", 5),
+        first_byte_timeout_s=_count(env, "HEADRACE_FIRST_BYTE_TIMEOUT_S", 600),
+        silence_timeout_s=_count(env, "HEADRACE_SILENCE_TIMEOUT_S", 900),
+        auth_fail_per_min=_count(env, "HEADRACE_AUTH_FAIL_PER_MIN", 10),
+    )
+    if found.test_clock and not found.binds_loopback:
+        raise SettingsError(
+            f"HEADRACE_TEST_CLOCK=1 needs a loopback address, but HEADRACE_BIND is {found.bind}."
+        )
+    return found
+
+
+def _count(env: Mapping[str, str], name: str, default: int) -> int:
+    text = env.get(name)
+    if not text:
+        return default
+    if not text.isdecimal():
+        raise SettingsError(f"{name} must be a whole number, not {text!r}.")
+    return int(text)
+
+
+def _durability(env: Mapping[str, str]) -> Literal["process", "host"]:
+    text = env.get("HEADRACE_STORE_DURABILITY") or "process"
+    if text in {"process", "host"}:
+        return "host" if text == "host" else "process"
+    raise SettingsError(f"HEADRACE_STORE_DURABILITY is process or host, not {text!r}.")

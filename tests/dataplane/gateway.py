@@ -1,0 +1,137 @@
+"""A real node on a loopback port, from a snapshot file, in front of the simulated provider."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import uvicorn
+
+from dataplane.adapters.snapshot_file import FileSource
+from dataplane.asgi import Node
+from dataplane.core.components import components
+from dataplane.core.config import resource
+from dataplane.core.config.check import check
+from dataplane.core.config.layers import Context
+from dataplane.core.config.resource import Envelope, Resource
+from dataplane.core.prices import DEFAULT_PRICES
+from dataplane.settings import Settings
+
+TA = "cg_live_AAAAAAAAAAAAAAAAAAAAAAAAAA"
+TB = "cg_live_BBBBBBBBBBBBBBBBBBBBBBBBBB"
+MASK = "pipeline: [mask]\ncomponents: {mask: {keep_recent: 1}}\n"
+
+
+@dataclass
+class TenantSpec:
+    """One tenant of a test: its slug, its key and its document."""
+
+    slug: str
+    key: str
+    document: str = MASK
+    principal: str = ""
+    facts: dict[str, Any] = field(default_factory=dict)
+
+    @property
+    def uid(self) -> str:
+        return f"ten_{self.slug}"
+
+
+def tenants(document: str = MASK, **facts: Any) -> list[TenantSpec]:
+    """Tenants A (acme) and B (birch) with the same document."""
+    return [
+        TenantSpec("acme", TA, document, "pa", facts),
+        TenantSpec("birch", TB, document, "pb", facts),
+    ]
+
+
+def resources(specs: list[TenantSpec], upstream_url: str) -> list[Resource]:
+    """Everything a node needs to serve these tenants from one upstream."""
+    upstreams = [
+        resource.Upstream("sim-a", "anthropic", upstream_url),
+        resource.Upstream("sim-o", "openai", upstream_url),
+    ]
+    shards: dict[str, list[resource.AuthEntry]] = {digit: [] for digit in "0123456789abcdef"}
+    for spec in specs:
+        digest = hashlib.sha256(spec.key.encode()).hexdigest()
+        shards[digest[0]].append((digest, resource.TOKEN_KIND, spec.uid, spec.principal))
+    found = [_sealed(resource.NODE, "default", resource.encode(resource.NodeBody(upstreams)))]
+    found.append(
+        _sealed(resource.PRICES, "default", resource.encode(resource.PricesBody(DEFAULT_PRICES)))
+    )
+    found += [
+        _sealed(resource.AUTH_INDEX, digit, resource.encode(entries))
+        for digit, entries in shards.items()
+    ]
+    return found + [tenant_resource(spec) for spec in specs]
+
+
+def tenant_resource(spec: TenantSpec, version: int = 1) -> Resource:
+    checked = check(spec.document, context=Context(components()))
+    assert checked.effective is not None, checked.problems
+    effective = checked.effective
+    variant = resource.Variant(
+        f"v{version}",
+        version,
+        "sha256:" + effective.effective_hash,
+        "base",
+        effective.host,
+        msgspec.to_builtins(effective.document),
+    )
+    body = resource.TenantBody(
+        spec.uid,
+        spec.slug,
+        spec.slug.title(),
+        {"anthropic": "sim-a", "openai": "sim-o"},
+        [variant],
+        store=effective.document["store"],
+        **spec.facts,
+    )
+    return _sealed(resource.TENANT, spec.uid, resource.encode(body), version)
+
+
+def _sealed(kind: str, name: str, body: bytes, version: int = 1) -> Resource:
+    return Resource(Envelope(kind, name, 1, version, resource.hash_of(body)), body)
+
+
+@dataclass
+class Gateway:
+    """A running node. url: where it listens. node: the object itself, for its counters."""
+
+    url: str
+    node: Node
+    _server: uvicorn.Server
+
+    def stats(self, slug: str = "acme") -> dict[str, Any]:
+        return self.node.stats(f"ten_{slug}")
+
+
+@contextlib.asynccontextmanager
+async def gateway(
+    state_dir: Path, specs: list[TenantSpec], upstream_url: str, **settings: Any
+) -> AsyncIterator[Gateway]:
+    """Serve with uvicorn on a free port until the block is left."""
+    bundle = state_dir / "snapshot.json"
+    bundle.parent.mkdir(parents=True, exist_ok=True)
+    bundle.write_bytes(resource.bundle(resources(specs, upstream_url)))
+    node = Node(Settings(state_dir / "state", **settings), FileSource(bundle))
+    config = uvicorn.Config(
+        node, port=0, log_config=None, access_log=False, timeout_graceful_shutdown=2
+    )
+    server = uvicorn.Server(config)
+    async with asyncio.TaskGroup() as group:
+        serving = group.create_task(server._serve())
+        while not server.started:
+            assert not serving.done()
+            await asyncio.sleep(0.005)
+        port = server.servers[0].sockets[0].getsockname()[1]
+        try:
+            yield Gateway(f"http://127.0.0.1:{port}", node, server)
+        finally:
+            server.should_exit = True
