@@ -8,20 +8,12 @@ from functools import partial
 
 from django.db import models
 
-CROCKFORD = "0123456789abcdefghjkmnpqrstvwxyz"
-ULID_CHARACTERS = 26
-RANDOM_BITS = 80
-
-
-def ulid() -> str:
-    """48 bits of milliseconds since the epoch, then 80 random bits; sorts by time."""
-    number = time.time_ns() // 1_000_000 << RANDOM_BITS | secrets.randbits(RANDOM_BITS)
-    shifts = range(5 * (ULID_CHARACTERS - 1), -1, -5)
-    return "".join(CROCKFORD[number >> shift & 31] for shift in shifts)
+from dataplane.core.ulid import RANDOM_BYTES, ulid
 
 
 def new_uid(prefix: str) -> str:
-    return f"{prefix}_{ulid()}"
+    now_ms = time.time_ns() // 1_000_000
+    return f"{prefix}_{ulid(at_ms=now_ms, randomness=secrets.token_bytes(RANDOM_BYTES))}"
 
 
 def uid_field(prefix: str) -> models.CharField[str, str]:

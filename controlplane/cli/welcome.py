@@ -9,9 +9,7 @@ CURL = """\
     -H 'anthropic-version: 2023-06-01' -H "x-api-key: ${{ANTHROPIC_API_KEY:-simulated}}" \\
     -H 'x-context-guru-token: {key}' -d '{body}'
 """
-BODY = (
-    '{"model":"claude-sonnet-5","max_tokens":64,"messages":[{"role":"user","content":"Hello"}]}'
-)
+BODY = '{"model":"claude-sonnet-5","max_tokens":64,"messages":[{"role":"user","content":"Hello"}]}'
 BEFORE = "(as before; bootstrap --rotate makes a new one)"
 
 

@@ -9,7 +9,7 @@ from django.db import transaction
 from controlplane.accounts.models import Tenant, User
 from controlplane.audit.actions import Subject, record
 from controlplane.configs import checking
-from controlplane.configs.documents import DEFAULT_SOURCE, document_of, server_default
+from controlplane.configs.documents import DEFAULT_SOURCE, server_default
 from controlplane.configs.models import ConfigDocument, ConfigVersion, EffectiveRevision
 from controlplane.fleet.actions import publish, publish_deployment
 from dataplane.core.config import resource
@@ -24,24 +24,24 @@ def save_version(
     """The new head, published to everyone it concerns, or the old one when the text is its own.
 
     source is kept to the letter. ConfigError(problems) when it does not validate: then nothing
-    is stored. Warnings are stored with the version.
+    is stored. Warnings are stored with the version. The same holds when it would break the merge
+    with the document of a tenant that builds on it.
     """
-    document = ConfigDocument.objects.select_for_update().get(pk=document.pk)
-    head = document.head
+    head = ConfigDocument.objects.select_for_update().get(pk=document.pk).head
     digest = hashlib.sha256(source.encode()).hexdigest()
     if head is not None and head.source_sha256 == digest:
         return head
-    checked = checking.check(source, layer=document.kind, name=str(document))
+    accepted = checking.accept(document, source)
     version = ConfigVersion.objects.create(
         document=document,
         number=head.number + 1 if head else 1,
         source=source,
         source_sha256=digest,
-        canonical=checked.canonical.decode(),
-        content_hash=checked.content_hash,
+        canonical=accepted.canonical,
+        content_hash=accepted.content_hash,
         author=by,
         message=message.strip(),
-        warnings=checked.warnings,
+        warnings=accepted.warnings,
     )
     document.head = version
     document.save(update_fields=["head"])
@@ -68,18 +68,19 @@ def _followers(document: ConfigDocument) -> list[Tenant]:
 
 @transaction.atomic
 def revise(tenant: Tenant, by: User | None) -> EffectiveRevision:
-    """Merge the tenant's layers; a new revision, published, when the result is another one."""
-    layers = [server_default().head, document_of(tenant).head]
-    written = [version for version in layers if version is not None]
-    effective = checking.resolve(written)
+    """Merge the tenant's layers; a new revision, published, when the result is another one.
+
+    A change of comments alone gives an equal result, so it reaches no node.
+    """
+    effective, layers = checking.effective(tenant)
     last = EffectiveRevision.objects.filter(tenant=tenant).first()
-    if last is None or last.effective_hash != effective.content_hash:
+    if last is None or last.effective_hash != effective.effective_hash:
         last = EffectiveRevision.objects.create(
             tenant=tenant,
             number=last.number + 1 if last else 1,
-            inputs=[_input(version) for version in written],
+            inputs=[_input(version) for version in layers],
             effective=effective.document,
-            effective_hash=effective.content_hash,
+            effective_hash=effective.effective_hash,
         )
     publish([(resource.TENANT, tenant.uid)], by=by.actor_label if by else "system")
     return last

@@ -2,43 +2,71 @@
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import msgspec
-from ruamel.yaml import YAML
 
-from controlplane.configs.models import ConfigVersion
-from dataplane.core.config import resource
+from controlplane.accounts.models import Tenant
+from controlplane.configs.documents import document_of, server_default
+from controlplane.configs.models import ConfigDocument, ConfigVersion
+from dataplane.core.components import components
+from dataplane.core.config.canonical import content_hash
+from dataplane.core.config.check import Checked, check
+from dataplane.core.config.layers import Context, Layer
+from dataplane.core.config.problems import ConfigError, DocumentRef
+from dataplane.core.config.resolve import Effective
 
 
 @dataclass(frozen=True, slots=True)
-class Checked:
-    canonical: bytes
+class Accepted:
+    """A document without errors. canonical: its JSON text; warnings: with the advice."""
+
+    canonical: str
     content_hash: str
     warnings: list[dict[str, Any]]
 
 
-@dataclass(frozen=True, slots=True)
-class Effective:
-    document: dict[str, Any]
-    content_hash: str
+def accept(document: ConfigDocument, source: str) -> Accepted:
+    """What the text means as the next version of the document; ConfigError(problems)."""
+    checked = _checked(document, source, number=None)
+    if checked.canonical is None:
+        raise ConfigError(checked.problems)
+    return Accepted(
+        checked.canonical.decode(),
+        content_hash(checked.canonical),
+        [msgspec.to_builtins(problem) for problem in checked.problems],
+    )
 
 
-def check(source: str, *, layer: str, name: str) -> Checked:
-    canonical = msgspec.json.encode(YAML(typ="safe").load(source) or {}, order="sorted")
-    return Checked(canonical, hashlib.sha256(canonical).hexdigest(), [])
+def effective(tenant: Tenant) -> tuple[Effective, Sequence[ConfigVersion]]:
+    """The tenant's layers merged, and the versions that went in, lowest first.
+
+    ConfigError when they no longer go together; its problems name the layer.
+    """
+    layers = [head for head in (server_default().head, document_of(tenant).head) if head]
+    if not layers:
+        raise LookupError("a deployment has a server default before it has tenants")
+    top = layers[-1]
+    checked = _checked(top.document, top.source, number=top.number)
+    if checked.effective is None:
+        raise ConfigError(checked.problems)
+    return checked.effective, layers
 
 
-def resolve(layers: Sequence[ConfigVersion]) -> Effective:
-    document: dict[str, Any] = {}
-    for version in layers:
-        document.update(msgspec.json.decode(version.canonical))
-    raw = msgspec.json.encode(document, order="sorted")
-    return Effective(document, hashlib.sha256(raw).hexdigest())
+def _checked(document: ConfigDocument, source: str, *, number: int | None) -> Checked:
+    ref = DocumentRef(document.kind, _name(document), number)
+    return check(source, context=Context(components(), below=_below(document), document=ref))
 
 
-def host_of(document: dict[str, Any]) -> resource.Host:
-    return resource.Host()
+def _below(document: ConfigDocument) -> tuple[Layer, ...]:
+    head = server_default().head
+    if document.tenant_id is None or head is None:
+        return ()
+    return (Layer(DocumentRef(ConfigDocument.Kind.SERVER_DEFAULT, "", head.number), head.source),)
+
+
+def _name(document: ConfigDocument) -> str:
+    tenant = document.tenant
+    return f"{tenant.organisation.slug}/{tenant.slug}" if tenant else ""

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from controlplane.accounts.models import Tenant
-from controlplane.configs import checking
 from controlplane.configs.models import EffectiveRevision
 from dataplane.core.config import resource
+from dataplane.core.config.resolve import host_of
 
 
 def tenant_body(uid: str) -> bytes:
@@ -35,6 +35,6 @@ def _base(revision: EffectiveRevision) -> resource.Variant:
         config_version=revision.number,
         config_hash=f"sha256:{revision.effective_hash}",
         role="base",
-        host=checking.host_of(revision.effective),
+        host=host_of(revision.effective),
         document=revision.effective,
     )

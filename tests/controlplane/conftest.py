@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,14 +16,13 @@ PASSWORD = "correct horse battery"
 
 
 @pytest.fixture(scope="session")
-def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> Iterator[None]:
+def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
     """Emptying tables after a transactional test is a DELETE, which write-once tables refuse."""
     with django_db_blocker.unblock(), connection.cursor() as cursor:
         cursor.execute("SELECT name FROM sqlite_master WHERE type='trigger'")
         for (name,) in cursor.fetchall():
             if name.endswith("_no_delete"):
                 cursor.execute(f"DROP TRIGGER {name}")
-    yield
 
 
 @pytest.fixture(autouse=True)

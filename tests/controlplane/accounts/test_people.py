@@ -127,7 +127,7 @@ def test_the_trail_keeps_the_name_of_an_account_that_is_gone(manager: User) -> N
 
 
 def test_identifiers_sort_by_time(settings: Any) -> None:
-    from controlplane.identifiers import new_uid  # noqa: PLC0415
+    from controlplane.identifiers import new_uid
 
     first = new_uid("ten")
     time.sleep(0.002)

@@ -33,7 +33,7 @@ def test_a_row_cannot_be_changed_by_plain_sql(
         transaction.atomic(),
         connection.cursor() as cursor,
     ):
-        cursor.execute(f"UPDATE {model._meta.db_table} SET uid = 'changed'")
+        cursor.execute(f"UPDATE {model._meta.db_table} SET uid = 'changed'")  # noqa: S608
 
 
 def test_a_deleted_row_is_refused_by_the_same_trigger(tmp_path: Path) -> None:

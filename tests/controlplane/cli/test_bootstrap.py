@@ -145,9 +145,7 @@ def test_a_document_that_does_not_validate_ends_with_3_its_problems_and_nothing_
     deployment.bootstrap(*ORCHID)
     document = tmp_path / "wrong.yaml"
     document.write_text("pipeline: [format]\nmod: sync\n")
-    done = deployment.run(
-        "manage.py", "bootstrap", *ORCHID, "--json", "--document", str(document)
-    )
+    done = deployment.run("manage.py", "bootstrap", *ORCHID, "--json", "--document", str(document))
 
     assert done.returncode == 3
     assert f"{document}:2:1: error[config.unknown_key]:" in done.stderr

@@ -1,4 +1,5 @@
 """What the environment says, and what stands when it says nothing."""
+# ruff: noqa: S104  addresses that are read, not bound
 
 from __future__ import annotations
 

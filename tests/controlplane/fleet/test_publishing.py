@@ -158,7 +158,7 @@ def test_nothing_of_another_tenant_is_in_a_tenants_body(
 def test_discovering_takes_two_queries_however_much_there_is(
     organisation: Organisation, django_assert_num_queries: Any, tenants: int
 ) -> None:
-    from controlplane.accounts.actions import create_tenant  # noqa: PLC0415
+    from controlplane.accounts.actions import create_tenant
 
     for number in range(tenants):
         create_tenant(organisation, slug=f"t{number}x", by=None)
