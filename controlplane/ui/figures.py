@@ -266,9 +266,18 @@ def money(stats: Stats) -> tuple[MoneyRow, ...]:
     )
 
 
+def money_note(stats: Stats) -> str:
+    """Why two of the rows are unknown, where they are."""
+    if "baseline_usd" in stats:
+        return ""
+    return "Baseline and net are unknown: savings are counted in tokens and not priced yet."
+
+
 def _unpriced(stats: Stats) -> str:
     missing = whole(stats, "unpriced_requests")
-    return f"without {numerals.plural(missing, 'request')} that has no price" if missing else ""
+    return (
+        f"({numerals.plural(missing, 'request')} without a price not included)" if missing else ""
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
 
+from controlplane.accounts.models import Tenant
 from controlplane.accounts.permissions import may
 from controlplane.ui import figures, snippets
 from controlplane.ui.component_rows import component_rows
@@ -51,6 +54,7 @@ def figures_of(stats: Stats | None) -> dict[str, object]:
         "tiers": figures.billed_tiers(known),
         "billed_total": figures.billed_total(known),
         "money": figures.money(known),
+        "money_note": figures.money_note(known),
         "untouched": figures.not_compacted(known),
         "latency": figures.latency(known),
     }
@@ -63,6 +67,30 @@ def _counted(stats: Stats) -> str:
     return f"Counted for {span(seconds)}, since the node started; 1 of 1 node reports."
 
 
+@dataclass(frozen=True, slots=True)
+class NextStep:
+    name: str
+    href: str
+    why: str
+
+
+def _afterwards(tenant: Tenant | None, own_page: str) -> tuple[NextStep, ...]:
+    every = NextStep("See every tenant", reverse("ui:tenants"), "Their documents, keys and loss.")
+    if tenant is None:
+        return (every,)
+    document = NextStep(
+        f"Read the document of {tenant.label}",
+        own_page,
+        "Which components run, and with what. A change works on the next request.",
+    )
+    upstreams = NextStep(
+        "Check where its requests go",
+        f"{own_page}#upstreams",
+        "An upstream is chosen by name, one for each dialect.",
+    )
+    return (document, upstreams, every)
+
+
 def _chips(scope: Scope) -> dict[str, object]:
     return {"label": scope.label, "choices": scope.choices()}
 
@@ -71,11 +99,11 @@ def _first_steps(request: PersonRequest, scope: Scope, stats: Stats | None) -> d
     """What a fresh deployment needs to know; keys_href only for who may issue a key."""
     tenant = scope.chosen or next(iter(scope.tenants), None)
     may_issue = tenant is not None and may(request.user, "key:write", tenant)
+    own_page = reverse("ui:tenant", args=[handle(tenant, scope.tenants)]) if tenant else ""
     base_url = request.build_absolute_uri("/").rstrip("/")
     return {
         "uptime": figures.uptime(stats or {}),
         "setup": snippets.claude_code(base_url).text,
-        "keys_href": f"{reverse('ui:tenant', args=[handle(tenant, scope.tenants)])}#keys"
-        if tenant and may_issue
-        else "",
+        "keys_href": f"{own_page}#keys" if may_issue else "",
+        "afterwards": _afterwards(tenant, own_page),
     }

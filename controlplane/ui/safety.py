@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from controlplane.ui import numerals
-from controlplane.ui.figures import About, Stats, Tile, all_requests, whole
+from controlplane.ui.figures import About, Stats, Tile, all_requests, part, whole
 
 State = Literal["calm", "lost", "unknown"]
 
@@ -46,10 +46,12 @@ INVENTED = About(
 )
 NO_NODE = "No node answers in this process, so loss is neither confirmed nor ruled out."
 NOTHING_SEEN = "No request has passed, so there is nothing to lose and nothing to vouch for."
-TRY_MEMORY = (
-    "Keep the store as it is: the page of the tenant shows its limits, "
-    "and the log names each id as expired, lost or unreadable."
-)
+CAUSES = {
+    "expired": "expired too early: keep originals longer",
+    "lost": "no longer in the store",
+    "store_error": "unreadable, because the store failed",
+    "decrypt_error": "encrypted with a key that is gone",
+}
 
 
 def safety(stats: Stats | None) -> Safety:
@@ -89,10 +91,6 @@ def _loss(stats: Stats, lost: int) -> Safety:
     asked = whole(stats, "expand_unresolved_missing") or 0
     word = "original" if lost == 1 else "originals"
     verdict = f"{numerals.count(lost)} {word} lost"
-    if asked:
-        basis = f"Agents asked for {numerals.plural(asked, 'original')} and got nothing back. "
-    else:
-        basis = "No agent has asked yet, but markers point at text that is no longer held. "
     shown = (
         Tile(
             "missing",
@@ -103,7 +101,23 @@ def _loss(stats: Stats, lost: int) -> Safety:
             "is-alarm" if asked else "",
         ),
     )
-    return Safety("lost", verdict, basis + TRY_MEMORY, shown + tiles(stats))
+    return Safety("lost", verdict, _loss_basis(stats, asked), shown + tiles(stats))
+
+
+def _loss_basis(stats: Stats, asked: int) -> str:
+    if not asked:
+        return "No agent has asked yet, but markers point at text that is no longer held."
+    by_cause = part(stats, "expand_unresolved_missing_by")
+    causes = [
+        f"{numerals.count(number)} {words}"
+        for cause, words in CAUSES.items()
+        if (number := whole(by_cause, cause))
+    ]
+    why = f" Of them, {'; '.join(causes)}." if causes else ""
+    return (
+        f"Agents asked for {numerals.plural(asked, 'original')} and got a placeholder.{why} "
+        "The log names each id."
+    )
 
 
 def tiles(stats: Stats) -> tuple[Tile, ...]:
@@ -158,4 +172,6 @@ def _invented(stats: Stats) -> int | None:
 
 def _room(stats: Stats) -> str:
     capacity = whole(stats, "stash_capacity")
+    if capacity is None:
+        return ""
     return f"room for {numerals.count(capacity)}" if capacity else "no limit on their number"

@@ -10,11 +10,13 @@ from typing import Any
 import msgspec
 
 from dataplane.simulator.cache import tokens_of
+from dataplane.simulator.problem import ScriptError
 from dataplane.simulator.script import Json, Round, with_markers
 
 JSON_TYPE = "application/json"
 SSE_TYPE = "text/event-stream; charset=utf-8"
 SIGNATURE_PREFIX = "sim1"
+_NEEDED = {"text": "text", "thinking": "thinking", "tool_use": "name"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,13 +37,14 @@ class Asked:
 @dataclass(frozen=True, slots=True)
 class Answer:
     """A response. events: one network write each, unless the round says otherwise; a JSON body
-    is one event. streamed: sent without a length.
+    is one event. streamed: sent without a length. is_raw: its headers are the script's alone.
     """
 
     events: Sequence[bytes]
     status: int = 200
     content_type: str = JSON_TYPE
     streamed: bool = False
+    is_raw: bool = False
     headers: Sequence[tuple[str, str]] = ()
 
 
@@ -61,12 +64,21 @@ def named_event(value: Json) -> bytes:
 def content_of(wanted: Round, default: str, markers: Callable[[], list[str]]) -> list[Json]:
     """The blocks to answer with: the script's, its placeholders filled in, or the default text."""
     if isinstance(wanted.content, list):
-        return [with_markers(block, markers) for block in wanted.content]
+        return [_checked(with_markers(block, markers)) for block in wanted.content]
     if wanted.content is not None:
         return [{"type": "text", "text": wanted.content}]
     if wanted.events:
         return [{"type": "text", "text": _words(wanted.events)}]
     return [{"type": "text", "text": default}]
+
+
+def _checked(block: Json) -> Json:
+    """The block, when it has the member that its type cannot do without."""
+    kind = block.get("type")
+    needed = _NEEDED.get(kind, "type") if isinstance(kind, str) else "type"
+    if not isinstance(block.get(needed), str):
+        raise ScriptError(f"content: a {kind!r} block needs {needed!r}, a string")
+    return block
 
 
 def _words(count: int) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import binascii
 import itertools
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -46,9 +47,10 @@ class Request:
     def now(self) -> float:
         """The time it claims to be sent at, else the real time."""
         try:
-            return float(self.headers["x-headrace-now"])
+            claimed = float(self.headers["x-headrace-now"])
         except (KeyError, ValueError):
             return self.at
+        return claimed if math.isfinite(claimed) else self.at
 
 
 class Provider:
@@ -82,10 +84,11 @@ class Provider:
             answer = self._answer(request, wanted)
         except ProviderError as error:
             answer = error_answer(error, is_anthropic=request.is_anthropic)
+        if answer.is_raw:
+            return answer, wanted
         name = "request-id" if request.is_anthropic else "x-request-id"
-        serial = next(self._serials)
-        headers = (*answer.headers, (name, f"req_sim_{serial:08d}"))
-        return replace(answer, headers=() if wanted.raw_b64 is not None else headers), wanted
+        identity = (name, f"req_sim_{next(self._serials):08d}")
+        return replace(answer, headers=(*answer.headers, identity)), wanted
 
     def _answer(self, request: Request, wanted: Round) -> Answer:
         if wanted.raw_b64 is not None:
@@ -150,4 +153,4 @@ def _raw_answer(chunks: list[str], status: int) -> Answer:
         events = [base64.b64decode(chunk, validate=True) for chunk in chunks]
     except binascii.Error as error:
         raise ScriptError(f"raw_b64: {error}") from None
-    return Answer(events, status, content_type="", streamed=True)
+    return Answer(events, status, streamed=True, is_raw=True)

@@ -224,7 +224,7 @@ async def _send(
 
 def _headers(answer: Answer, wanted: Round) -> CIMultiDict[str]:
     headers: CIMultiDict[str] = CIMultiDict(answer.headers)
-    if answer.content_type:
+    if not answer.is_raw:
         headers["content-type"] = answer.content_type
     if not answer.streamed:
         headers["content-length"] = str(sum(len(event) for event in answer.events))

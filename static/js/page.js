@@ -40,7 +40,7 @@ function say(state, words) {
   live.textContent = words;
 }
 
-const clock = () => new Date().toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+const clock = () => new Date().toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
 
 // A hidden page asks for nothing, and asks at once when it is shown again.
 document.addEventListener("htmx:beforeRequest", (event) => {
@@ -72,5 +72,5 @@ document.addEventListener("htmx:afterRequest", (event) => {
 // ---- times are served in UTC and read in the reader's zone; UTC stays in the tooltip
 const format = { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" };
 for (const time of document.querySelectorAll("time[datetime]")) {
-  time.textContent = new Date(time.dateTime).toLocaleString(undefined, format);
+  time.textContent = new Date(time.dateTime).toLocaleString("en-GB", format);
 }

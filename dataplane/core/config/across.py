@@ -25,7 +25,7 @@ _LEAVES_MARKERS = "marker_mode"
 class Merge:
     """What the rules see. checked: the document whose lines may be named; blocks: where its
     component blocks stand. caching_upstream: the tenant's provider keeps a prompt cache.
-    pipeline_is_known: False when an entry of it, or the preset, is in error.
+    wrong: the paths of what is in error already, about which nothing more is said.
     """
 
     written: Mapping[Path, Placed]
@@ -34,7 +34,12 @@ class Merge:
     checked: DocumentRef
     blocks: Mapping[str, Span | None]
     caching_upstream: bool
-    pipeline_is_known: bool
+    wrong: frozenset[str]
+
+    @property
+    def pipeline_is_known(self) -> bool:
+        """False when an entry of the pipeline, or the preset, is in error."""
+        return not any(path.startswith(("/pipeline", "/preset")) for path in self.wrong)
 
     def get(self, *path: str) -> Any:
         """An effective value, None when there is none."""
@@ -97,9 +102,9 @@ def _markers_without_store(merge: Merge) -> Iterator[Problem]:
         return
     for name in merge.effective.pipeline:
         mode = merge.get("components", name, _LEAVES_MARKERS)
-        if mode not in ("full", "summary"):
-            continue
         path: Path = ("components", name, _LEAVES_MARKERS)
+        if mode not in ("full", "summary") or pointer(path) in merge.wrong:
+            continue
         by_default = path not in merge.written
         at = merge.entry(name) if by_default else path
         facts = {"component": name, "by_default": " by default" if by_default else ""}

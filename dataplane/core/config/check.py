@@ -8,6 +8,7 @@ from __future__ import annotations
 import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from itertools import islice
 from typing import Any
 
 from msgspec.structs import replace
@@ -16,6 +17,7 @@ from dataplane.core.config.canonical import canonical
 from dataplane.core.config.layers import EMPTY, Context, identical_to_below, resolve
 from dataplane.core.config.parse import Parsed, parse, position
 from dataplane.core.config.problems import (
+    MAX_PROBLEMS,
     ConfigError,
     DocumentRef,
     Problem,
@@ -94,7 +96,7 @@ def check(text: bytes | str, *, context: Context) -> Checked:
     validated = validate(parsed.tree or EMPTY, root)
     found = [*parsed.problems, *validated.problems, *_secrets(parsed)]
     resolved: Effective | None = None
-    if parsed.tree is not None or not of("error", found):
+    if _is_worth_resolving(parsed, found):
         resolved, across = resolve(validated, root, context)
         found += across + list(identical_to_below(parsed.tree, root, context))
     found = [_located(problem, context.document) for problem in found]
@@ -104,6 +106,12 @@ def check(text: bytes | str, *, context: Context) -> Checked:
     body = canonical(parsed.tree or EMPTY, root)
     built = steps(resolved.document, context.components)
     return Checked(problems, truncated, parsed.tree, body, resolved, built)
+
+
+def _is_worth_resolving(parsed: Parsed, found: list[Problem]) -> bool:
+    """False when the text could not be read, or when its own errors fill the answer already."""
+    errors = of("error", found)
+    return len(errors) <= MAX_PROBLEMS and (parsed.tree is not None or not errors)
 
 
 def check_document(document: Mapping[str, Any], components: Mapping[str, Declaration]) -> Compiled:
@@ -142,25 +150,20 @@ def _schema(document: Mapping[str, Any]) -> Iterator[Problem]:
 
 def _secrets(parsed: Parsed) -> Iterator[Problem]:
     """Credentials in values, then in what is not a value: keys, comments, broken documents."""
-    lines = set()
+    inside = []
     for found in _secrets_in(parsed.tree or EMPTY):
-        lines.add(found.line)
+        inside.append(range(found.line or 0, (found.end_line or 0) + 1))
         yield found
-    for start, end, what in credentials_in(parsed.text):
+    for start, end, what in islice(credentials_in(parsed.text), MAX_PROBLEMS):
         span = position(parsed.text, start, end)
-        if span.line not in lines:
+        if not any(span.line in lines for lines in inside):
             yield replace(problem("config.inline_secret", (), span, what=what), value=HIDDEN)
 
 
 def _secrets_in(tree: Node) -> Iterator[Problem]:
     for path, node in scalars(tree):
-        text = node.value
-        what = (
-            next((what for _, _, what in credentials_in(text)), None)
-            if isinstance(text, str)
-            else None
-        )
-        if what:
+        found = credentials_in(node.value) if isinstance(node.value, str) else iter(())
+        for _, _, what in islice(found, 1):
             yield replace(problem("config.inline_secret", path, node.span, what=what), value=HIDDEN)
 
 

@@ -80,9 +80,8 @@ def resolve(validated: Validated, root: Key, context: Context) -> tuple[Effectiv
     sources = [layer.ref for layer in contributions] + ([preset.ref] if preset else [])
     resolved = effective(written, root, sources)
     found += _overridden(validated, preset)
-    found += rules(
-        _merge(written, resolved, validated, context, known=not _unsure(validated, found))
-    )
+    wrong = [error.path for error in of("error", [*validated.problems, *found])]
+    found += rules(_merge(written, resolved, validated, context, wrong))
     return resolved, found
 
 
@@ -91,8 +90,7 @@ def _merge(
     resolved: Effective,
     validated: Validated,
     context: Context,
-    *,
-    known: bool,
+    wrong: list[str],
 ) -> Merge:
     return Merge(
         written=written,
@@ -101,13 +99,8 @@ def _merge(
         checked=context.document,
         blocks=validated.blocks,
         caching_upstream=context.caching_upstream,
-        pipeline_is_known=known,
+        wrong=frozenset(wrong),
     )
-
-
-def _unsure(validated: Validated, found: list[Problem]) -> bool:
-    errors = of("error", [*validated.problems, *found])
-    return any(error.path.startswith(("/pipeline", "/preset")) for error in errors)
 
 
 def _contribution(
@@ -146,11 +139,9 @@ def _no_preset(reference: str, layer: Contribution, presets: tuple[Preset, ...])
         return replace(found, value=shown(reference))
     known = list(dict.fromkeys(preset.name for preset in presets))
     near = nearest(name, known)
-    note = f" Did you mean {near[0]}?" if near else ""
-    fix = "Write one of these, or a `pipeline` of your own."
+    fix = f"Did you mean {near[0]}?" if near else "Write one of these, or a pipeline of your own."
     facts = {
         "name": str(shown(name)),
-        "note": note,
         "known": ", ".join(known) or "none",
         "fix": fix,
     }

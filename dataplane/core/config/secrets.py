@@ -13,7 +13,7 @@ MAX_SHOWN = 120
 _LARGEST_NUMBER = 2**63 - 1  # what JSON writers agree on
 
 CREDENTIALS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("a private key", re.compile(r"-----BEGIN (?:[A-Z]+ )*PRIVATE KEY-----")),
+    ("a private key", re.compile(r"-----BEGIN (?:[A-Z]+ ){0,3}PRIVATE KEY-----")),
     ("a key of this gateway", re.compile(r"\bcg_live_[A-Za-z0-9_-]{8,}")),
     ("a provider's API key", re.compile(r"\bsk-[A-Za-z0-9_-]{16,}")),
     (
@@ -25,7 +25,7 @@ CREDENTIALS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("a Slack token", re.compile(r"\bxox[abprs]-[A-Za-z0-9-]{10,}")),
     (
         "a signed token (JWT)",
-        re.compile(r"\beyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
+        re.compile(r"(?<![A-Za-z0-9_-])eyJ[A-Za-z0-9_-]{8,}\.eyJ[A-Za-z0-9_-]{8,}\.[A-Za-z0-9_-]*"),
     ),
 )
 

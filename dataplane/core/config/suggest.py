@@ -36,6 +36,8 @@ def damerau_levenshtein(left: str, right: str, reach: int) -> int:
             if row > 1 and column > 1 and ours == right[column - 2] and left[row - 2] == theirs:
                 cost = min(cost, before[column - 2] + 1)
             here.append(cost)
+        if min(here) > reach:
+            return reach + 1
         before, above = above, here
     return above[-1]
 

@@ -48,7 +48,6 @@ class Unknown:
         elsewhere = [] if path[0] == "pipeline" else self._elsewhere(entry.key, path)
         facts = {
             "name": shown(entry.key),
-            "note": f" Did you mean {near[0]}?" if near else "",
             "known": ", ".join(known) or "none",
             "fix": _fix(near, elsewhere),
         }

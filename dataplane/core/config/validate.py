@@ -13,7 +13,14 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from dataplane.core.config.problems import Edit, Problem, Suggestion, problem, with_edits
+from dataplane.core.config.problems import (
+    MAX_PROBLEMS,
+    Edit,
+    Problem,
+    Suggestion,
+    problem,
+    with_edits,
+)
 from dataplane.core.config.registry import Key, below
 from dataplane.core.config.secrets import HIDDEN, shown
 from dataplane.core.config.suggest import nearest
@@ -71,6 +78,8 @@ class _Walk:
 
     def block(self, node: MappingNode, block: Key, path: Path) -> None:
         for entry in node.entries:
+            if len(self.problems) > MAX_PROBLEMS:
+                return  # more would not be shown, and finding them would take time
             self._entry(entry, block, (*path, entry.key))
 
     def _entry(self, entry: Entry, block: Key, path: Path) -> None:

@@ -29,6 +29,7 @@ _WANTED = {
     "block": "a block of keys",
 }
 _LARGEST_FLOAT = sys.float_info.max
+_UNITS = {"s": "seconds", "ms": "milliseconds", "usd": "US dollars", "share": ""}
 _TRUE_OR_FALSE = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
 
 
@@ -72,7 +73,7 @@ def _spelled(value: Any) -> str:
     if isinstance(value, str):
         return f'the text "{shown(value)}"' if shown(value) != HIDDEN else HIDDEN
     if isinstance(value, float) and not math.isfinite(value):
-        return "not a number" if math.isnan(value) else "infinity"
+        return f".{value}".replace(".-", "-.")
     return str(shown(value))
 
 
@@ -120,8 +121,8 @@ def _below(value: float, key: Key) -> str:
     if key.minimum == 0:
         zero = f"0 means {key.zero_means}; a" if key.zero_means else "A"
         return f"{meaning(key)} {zero} negative number is not allowed.".strip()
-    if value == 0:
-        return f"{meaning(key)} 0 would remove the brake: no value is too small any more.".strip()
+    if value == 0 and key.minimum == 1:
+        return f'{meaning(key)} 0 is not "off": it would remove the brake.'.strip()
     return meaning(key)
 
 
@@ -155,7 +156,8 @@ def _choice(node: ScalarNode, key: Key, name: str) -> Any | Misfit:
     value = node.value
     if value in key.choices:
         return value
-    facts = {"name": name, "actual": _spelled(value), "meaning": meaning(key)}
+    quoted = f'"{shown(value)}"' if isinstance(value, str) else _spelled(value)
+    facts = {"name": name, "actual": quoted, "meaning": meaning(key)}
     facts |= {"choices": ", ".join(key.choices)}
     if isinstance(value, str) and value in key.unavailable:
         reason = key.unavailable[value]
@@ -208,9 +210,10 @@ def expected_of(key: Key) -> Range | OneOf:
 
 def meaning(key: Key) -> str:
     """What the key is for, with its unit: the reason line of every value problem."""
-    if not key.title or not key.unit:
+    unit = _UNITS.get(key.unit or "", key.unit)
+    if not unit or not key.title or unit in key.title.lower():
         return key.title
-    return f"{key.title.rstrip('.')} (in {key.unit})."
+    return f"{key.title.rstrip('.')} (in {unit})."
 
 
 def _number(bound: float) -> str:

@@ -101,7 +101,7 @@ KEYS = {
     "config.removed_key": _error("{name} was removed.", "{reason}", "{fix}"),
     "config.refused_key": _error("{name} is refused here.", "{reason}", "{fix}"),
     "config.unknown_component": _error(
-        "There is no component {name}.{note}",
+        "There is no component {name}.",
         "This build has: {known}.",
         "{fix}",
     ),
@@ -134,10 +134,10 @@ KEYS = {
 VALUES = {
     "config.wrong_type": _error("{name} must be {wanted}, not {actual}.", "{meaning}", "{fix}"),
     "config.not_in_enum": _error(
-        "{actual} is not a choice for {name}.", "{meaning}", "Write one of: {choices}."
+        "{name} cannot be {actual}.", "{meaning}", "Write one of: {choices}."
     ),
     "config.unsupported_value": _error(
-        "{actual} is not available for {name}.", "{reason}", "Write one of: {choices}."
+        "{name} cannot be {actual} yet.", "{reason}", "Write one of: {choices}."
     ),
     "config.below_min": _error(
         "{name} must be at least {bound}; it is {actual}.", "{reason}", "{fix}"
@@ -197,7 +197,7 @@ ACROSS = {
         "Upgrade this node, or send it a document of its schema.",
     ),
     "config.preset_not_found": _error(
-        "There is no preset {name}.{note}", "Presets you can use: {known}.", "{fix}"
+        "There is no preset {name}.", "Presets you can use: {known}.", "{fix}"
     ),
     "config.preset_version_not_found": _error(
         "Preset {name} has no version {version}.",

@@ -1,4 +1,4 @@
-"""The run loop: what is accepted, what is taken back, and by which name (01 sections 1.3 to 1.7)."""
+"""The run loop: what is accepted, what is taken back, by which name (01 sections 1.3 to 1.7)."""
 
 from __future__ import annotations
 

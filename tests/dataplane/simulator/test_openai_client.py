@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator
 from typing import Any
 
 import openai
@@ -27,48 +26,40 @@ ARGUMENTS = '{"command":"grep -rn \'✓\' ."}'
 PICTURE = "data:image/png;base64," + "A" * 100_000
 
 
-@pytest.fixture
-async def client(simulator: Simulator) -> AsyncIterator[openai.AsyncOpenAI]:
-    async with openai.AsyncOpenAI(
-        base_url=f"{simulator.url}/v1", api_key="sk-1", max_retries=0
-    ) as made:
-        yield made
-
-
-async def ask(client: openai.AsyncOpenAI, **changes: Any) -> Any:
+async def ask(gpt: openai.AsyncOpenAI, **changes: Any) -> Any:
     request: dict[str, Any] = {"model": MODEL, "messages": HELLO, **changes}
-    return await client.chat.completions.create(**request)
+    return await gpt.chat.completions.create(**request)
 
 
-async def stream(client: openai.AsyncOpenAI, **changes: Any) -> Any:
+async def stream(gpt: openai.AsyncOpenAI, **changes: Any) -> Any:
     request: dict[str, Any] = {
         "model": MODEL,
         "messages": HELLO,
         "stream_options": {"include_usage": True},
         **changes,
     }
-    async with client.chat.completions.stream(**request) as opened:
+    async with gpt.chat.completions.stream(**request) as opened:
         return await opened.get_final_completion()
 
 
-async def respond(client: openai.AsyncOpenAI, **changes: Any) -> Any:
+async def respond(gpt: openai.AsyncOpenAI, **changes: Any) -> Any:
     request: dict[str, Any] = {"model": MODEL, "input": "Hello", **changes}
-    return await client.responses.create(**request)
+    return await gpt.responses.create(**request)
 
 
-async def stream_response(client: openai.AsyncOpenAI, **changes: Any) -> Any:
+async def stream_response(gpt: openai.AsyncOpenAI, **changes: Any) -> Any:
     request: dict[str, Any] = {"model": MODEL, "input": "Hello", **changes}
-    async with client.responses.stream(**request) as opened:
+    async with gpt.responses.stream(**request) as opened:
         return await opened.get_final_response()
 
 
 @pytest.mark.parametrize("send", [ask, stream])
 async def test_chat_text_and_calls_arrive_whole(
-    simulator: Simulator, client: openai.AsyncOpenAI, send: Any
+    simulator: Simulator, gpt: openai.AsyncOpenAI, send: Any
 ) -> None:
     simulator.script({"content": [{"type": "text", "text": "I run it ✓. " * 9}, CALL]})
 
-    completion = await send(client, tools=CHAT_TOOLS)
+    completion = await send(gpt, tools=CHAT_TOOLS)
 
     choice = completion.choices[0]
     assert choice.message.content == "I run it ✓. " * 9
@@ -81,7 +72,7 @@ async def test_chat_text_and_calls_arrive_whole(
 
 @pytest.mark.parametrize("send", [respond, stream_response])
 async def test_response_items_arrive_whole(
-    simulator: Simulator, client: openai.AsyncOpenAI, send: Any
+    simulator: Simulator, gpt: openai.AsyncOpenAI, send: Any
 ) -> None:
     simulator.script(
         {
@@ -93,7 +84,7 @@ async def test_response_items_arrive_whole(
         }
     )
 
-    response = await send(client)
+    response = await send(gpt)
 
     assert response.status == "completed"
     assert [item.type for item in response.output] == ["reasoning", "message", "function_call"]
@@ -120,21 +111,20 @@ async def test_a_synchronous_client_gets_the_same_answers(simulator: Simulator) 
 
 @pytest.mark.parametrize("send", [ask, stream])
 async def test_n_choices_are_answered(
-    simulator: Simulator, client: openai.AsyncOpenAI, send: Any
+    simulator: Simulator, gpt: openai.AsyncOpenAI, send: Any
 ) -> None:
     simulator.script({"content": "same"})
 
-    completion = await send(client, n=3)
+    completion = await send(gpt, n=3)
 
     assert [choice.index for choice in completion.choices] == [0, 1, 2]
     assert {choice.message.content for choice in completion.choices} == {"same"}
 
 
-async def test_usage_comes_in_a_stream_only_when_asked_for(client: openai.AsyncOpenAI) -> None:
-    silent = [chunk async for chunk in await ask(client, stream=True)]
+async def test_usage_comes_in_a_stream_only_when_asked_for(gpt: openai.AsyncOpenAI) -> None:
+    silent = [chunk async for chunk in await ask(gpt, stream=True)]
     asked = [
-        chunk
-        async for chunk in await ask(client, stream=True, stream_options={"include_usage": True})
+        chunk async for chunk in await ask(gpt, stream=True, stream_options={"include_usage": True})
     ]
 
     assert all(chunk.usage is None and chunk.choices for chunk in silent)
@@ -146,7 +136,7 @@ async def test_usage_comes_in_a_stream_only_when_asked_for(client: openai.AsyncO
 LONG = "All work and no play. " * 400
 
 
-async def cached(client: openai.AsyncOpenAI, now: float, words: str, **changes: Any) -> int:
+async def cached(gpt: openai.AsyncOpenAI, now: float, words: str, **changes: Any) -> int:
     messages = [{"role": "system", "content": LONG}, {"role": "user", "content": words}]
     completion = await ask(
         client, messages=messages, extra_headers={"x-headrace-now": str(now)}, **changes
@@ -157,27 +147,27 @@ async def cached(client: openai.AsyncOpenAI, now: float, words: str, **changes: 
 
 
 async def test_a_chat_prefix_is_cached_in_steps_until_half_an_hour_without_use(
-    client: openai.AsyncOpenAI,
+    gpt: openai.AsyncOpenAI,
 ) -> None:
     reads = [
-        await cached(client, 0, "one"),
-        await cached(client, 1700, "two"),
-        await cached(client, 3400, "three"),
-        await cached(client, 5200, "four"),
+        await cached(gpt, 0, "one"),
+        await cached(gpt, 1700, "two"),
+        await cached(gpt, 3400, "three"),
+        await cached(gpt, 5200, "four"),
     ]
 
     assert reads == [0, 2176, 2176, 0]
 
 
-async def test_a_chat_prefix_can_be_kept_for_a_day(client: openai.AsyncOpenAI) -> None:
-    await cached(client, 0, "one", prompt_cache_retention="24h")
+async def test_a_chat_prefix_can_be_kept_for_a_day(gpt: openai.AsyncOpenAI) -> None:
+    await cached(gpt, 0, "one", prompt_cache_retention="24h")
 
-    assert await cached(client, 80_000, "two") == 2176
+    assert await cached(gpt, 80_000, "two") == 2176
 
 
-async def test_responses_share_the_accounting(client: openai.AsyncOpenAI) -> None:
-    first = await respond(client, instructions=LONG, input="one")
-    second = await respond(client, instructions=LONG, input="two")
+async def test_responses_share_the_accounting(gpt: openai.AsyncOpenAI) -> None:
+    first = await respond(gpt, instructions=LONG, input="one")
+    second = await respond(gpt, instructions=LONG, input="two")
 
     assert first.usage.input_tokens_details.cached_tokens == 0
     assert second.usage.input_tokens_details.cached_tokens == 2176
@@ -185,13 +175,13 @@ async def test_responses_share_the_accounting(client: openai.AsyncOpenAI) -> Non
 
 
 async def test_images_are_counted_by_pixels_not_by_their_base64(
-    client: openai.AsyncOpenAI,
+    gpt: openai.AsyncOpenAI,
 ) -> None:
     chat = [{"type": "image_url", "image_url": {"url": PICTURE}}]
     item = [{"type": "input_image", "image_url": PICTURE, "detail": "auto"}]
 
-    completion = await ask(client, messages=[{"role": "user", "content": chat}])
-    response = await respond(client, input=[{"role": "user", "content": item}])
+    completion = await ask(gpt, messages=[{"role": "user", "content": chat}])
+    response = await respond(gpt, input=[{"role": "user", "content": item}])
 
     assert 765 <= completion.usage.prompt_tokens < 800
     assert 765 <= response.usage.input_tokens < 800
@@ -243,19 +233,19 @@ def output(call_id: str) -> dict[str, Any]:
     ],
 )
 async def test_chat_calls_and_results_must_pair(
-    client: openai.AsyncOpenAI, turns: list[Any], says: str, param: str
+    gpt: openai.AsyncOpenAI, turns: list[Any], says: str, param: str
 ) -> None:
     with pytest.raises(openai.BadRequestError) as refused:
-        await ask(client, messages=[*HELLO, *turns])
+        await ask(gpt, messages=[*HELLO, *turns])
 
     assert says in refused.value.message
     assert refused.value.param == param
 
 
-async def test_paired_chat_calls_are_accepted(client: openai.AsyncOpenAI) -> None:
+async def test_paired_chat_calls_are_accepted(gpt: openai.AsyncOpenAI) -> None:
     turns = [*HELLO, call("c1", "c2"), output("c2"), output("c1"), *HELLO]
 
-    assert (await ask(client, messages=turns)).object == "chat.completion"
+    assert (await ask(gpt, messages=turns)).object == "chat.completion"
 
 
 FUNCTION_CALL: dict[str, Any] = {
@@ -284,29 +274,29 @@ FUNCTION_OUTPUT: dict[str, Any] = {
     ],
 )
 async def test_response_calls_and_outputs_must_pair(
-    client: openai.AsyncOpenAI, items: list[Any], says: str
+    gpt: openai.AsyncOpenAI, items: list[Any], says: str
 ) -> None:
     with pytest.raises(openai.BadRequestError) as refused:
-        await respond(client, input=[*HELLO, *items])
+        await respond(gpt, input=[*HELLO, *items])
 
     assert says in refused.value.message
 
 
-async def test_paired_response_calls_are_accepted(client: openai.AsyncOpenAI) -> None:
-    response = await respond(client, input=[*HELLO, FUNCTION_CALL, FUNCTION_OUTPUT])
+async def test_paired_response_calls_are_accepted(gpt: openai.AsyncOpenAI) -> None:
+    response = await respond(gpt, input=[*HELLO, FUNCTION_CALL, FUNCTION_OUTPUT])
 
     assert response.status == "completed"
 
 
 @pytest.mark.parametrize(("send", "where"), [(ask, "messages"), (respond, "input")])
 async def test_a_scripted_call_can_name_a_marker(
-    simulator: Simulator, client: openai.AsyncOpenAI, send: Any, where: str
+    simulator: Simulator, gpt: openai.AsyncOpenAI, send: Any, where: str
 ) -> None:
     expand = {"type": "tool_use", "name": "expand", "input": {"id": {"$marker": 0}}}
     simulator.script({"content": [expand]})
     messages = [{"role": "user", "content": "See <<cg:91c9568c40c8d8d1>>."}]
 
-    answer = await send(client, **{where: messages})
+    answer = await send(gpt, **{where: messages})
 
     assert '{"id":"91c9568c40c8d8d1"}' in answer.model_dump_json().replace("\\", "")
 
@@ -322,7 +312,7 @@ async def test_a_scripted_call_can_name_a_marker(
 )
 async def test_a_scripted_status_has_the_providers_error_type(
     simulator: Simulator,
-    client: openai.AsyncOpenAI,
+    gpt: openai.AsyncOpenAI,
     status: int,
     raises: type[openai.APIStatusError],
     kind: str,
@@ -330,26 +320,26 @@ async def test_a_scripted_status_has_the_providers_error_type(
     simulator.script({"status": status, "error": {"message": "as scripted"}})
 
     with pytest.raises(raises, match="as scripted") as refused:
-        await ask(client)
+        await ask(gpt)
 
     assert refused.value.type == kind
 
 
 async def test_an_error_inside_a_chat_stream_raises_in_the_client(
-    simulator: Simulator, client: openai.AsyncOpenAI
+    simulator: Simulator, gpt: openai.AsyncOpenAI
 ) -> None:
     simulator.script({"content": "never whole", "error_event": {"message": "busy", "after": 2}})
 
     with pytest.raises(openai.APIError, match="busy"):
-        await stream(client)
+        await stream(gpt)
 
 
 async def test_an_error_inside_a_response_stream_is_its_last_event(
-    simulator: Simulator, client: openai.AsyncOpenAI
+    simulator: Simulator, gpt: openai.AsyncOpenAI
 ) -> None:
     simulator.script({"content": "never whole", "error_event": {"message": "busy", "after": 2}})
 
-    events = [event async for event in await respond(client, stream=True)]
+    events = [event async for event in await respond(gpt, stream=True)]
 
     assert [event.type for event in events[1:]] == ["response.in_progress", "error"]
     assert (events[-1].message, events[-1].sequence_number) == ("busy", 2)
@@ -357,29 +347,29 @@ async def test_an_error_inside_a_response_stream_is_its_last_event(
 
 @pytest.mark.parametrize(("reason", "finish"), [("max_tokens", "length"), ("end_turn", "stop")])
 async def test_stop_reasons_are_spelled_in_the_dialect(
-    simulator: Simulator, client: openai.AsyncOpenAI, reason: str, finish: str
+    simulator: Simulator, gpt: openai.AsyncOpenAI, reason: str, finish: str
 ) -> None:
     simulator.script(
         {"content": "x", "stop_reason": reason}, {"content": "x", "stop_reason": reason}
     )
 
-    completion, response = await ask(client), await respond(client)
+    completion, response = await ask(gpt), await respond(gpt)
 
     assert completion.choices[0].finish_reason == finish
     assert response.status == ("incomplete" if finish == "length" else "completed")
 
 
-async def test_an_earlier_response_is_never_remembered(client: openai.AsyncOpenAI) -> None:
+async def test_an_earlier_response_is_never_remembered(gpt: openai.AsyncOpenAI) -> None:
     with pytest.raises(openai.BadRequestError) as refused:
-        await respond(client, previous_response_id="resp_1")
+        await respond(gpt, previous_response_id="resp_1")
 
     assert refused.value.code == "previous_response_not_found"
 
 
-async def test_models_and_embeddings(client: openai.AsyncOpenAI) -> None:
-    listed = [model.id async for model in client.models.list()]
-    vectors = await client.embeddings.create(model="text-embedding-3-small", input=["a", "b", "a"])
+async def test_models_and_embeddings(gpt: openai.AsyncOpenAI) -> None:
+    listed = [model.id async for model in gpt.models.list()]
+    vectors = await gpt.embeddings.create(model="text-embedding-3-small", input=["a", "b", "a"])
 
     assert MODEL in listed
-    assert (await client.models.retrieve("gpt-x")).id == "gpt-x"
+    assert (await gpt.models.retrieve("gpt-x")).id == "gpt-x"
     assert vectors.data[0].embedding == vectors.data[2].embedding != vectors.data[1].embedding

@@ -1,4 +1,4 @@
-"""What goes over the socket: recording, faults, exact bytes, errors and the command."""
+"""What goes over the socket: recording, events, exact bytes, faults."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ import asyncio
 import base64
 import gzip
 import io
-import sys
 from typing import Any
 
 import aiohttp
@@ -14,15 +13,8 @@ import msgspec
 import pytest
 
 from dataplane.simulator import Recorded, Simulator, script_header
+from tests.dataplane.simulator.requests import ANTHROPIC, ASK, OPENAI, RESPOND
 
-ANTHROPIC = {"x-api-key": "sk-1", "anthropic-version": "2023-06-01"}
-OPENAI = {"authorization": "Bearer sk-1"}
-ASK: dict[str, Any] = {
-    "model": "m",
-    "max_tokens": 9,
-    "messages": [{"role": "user", "content": "Hello"}],
-}
-RESPOND: dict[str, Any] = {"model": "m", "input": "Hello"}
 ROUTES = [
     pytest.param("/v1/messages", ASK, ANTHROPIC, id="messages"),
     pytest.param("/v1/chat/completions", ASK, OPENAI, id="chat"),
@@ -222,7 +214,16 @@ async def test_a_scripted_call_finds_a_marker_however_it_is_spelled_and_never_in
     assert answer["content"][0]["input"] == {"id": "aa"}
 
 
-@pytest.mark.parametrize("header", ["{", script_header({"content": [{"id": {"$marker": 0}}]})])
+@pytest.mark.parametrize(
+    "header",
+    [
+        pytest.param("{", id="not-json"),
+        pytest.param(script_header({"content": [{"id": {"$marker": 0}}]}), id="no-such-marker"),
+        pytest.param(script_header({"content": [{"type": "text"}]}), id="text-without-text"),
+        pytest.param(script_header({"content": [{"text": "x"}]}), id="block-without-type"),
+        pytest.param(script_header({"raw_b64": ["%"]}), id="not-base64"),
+    ],
+)
 async def test_a_wrong_script_is_a_500_that_nobody_retries(
     simulator: Simulator, http: aiohttp.ClientSession, header: str
 ) -> None:
@@ -249,77 +250,6 @@ async def test_a_client_that_leaves_is_noted(
     async with asyncio.timeout(5):
         while simulator.requests[0].disconnected_at is None:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
-
-
-@pytest.mark.parametrize(("path", "body", "headers"), ROUTES)
-async def test_a_missing_credential_is_401_in_the_shape_of_the_dialect(
-    simulator: Simulator,
-    http: aiohttp.ClientSession,
-    path: str,
-    body: dict[str, Any],
-    headers: dict[str, str],
-) -> None:
-    async with http.post(simulator.url + path, json=body) as response:
-        error = await response.json()
-
-    assert response.status == 401
-    assert ("type" in error) is (headers is ANTHROPIC)
-    assert error["error"]["message"]
-
-
-@pytest.mark.parametrize(
-    "body",
-    [
-        pytest.param(b"[]", id="03-case-33-array"),
-        pytest.param(b'"x"', id="03-case-33-string"),
-        pytest.param(b"{bad", id="03-case-33-broken"),
-        pytest.param(b"\xef\xbb\xbf{}", id="03-case-33-bom"),
-        pytest.param(b'{"model":"\xff"}', id="03-case-33-not-utf8"),
-        pytest.param(b"", id="empty"),
-        pytest.param(b'{"model":"m","max_tokens":1}', id="no-messages"),
-        pytest.param(b'{"model":"m","max_tokens":1,"messages":[]}', id="no-message"),
-        pytest.param(b'{"model":"m","max_tokens":1,"messages":{}}', id="messages-no-list"),
-        pytest.param(b'{"model":"m","max_tokens":1,"messages":[1]}', id="message-no-object"),
-        pytest.param(b'{"messages":' + b"[" * 5000 + b"]" * 5000 + b"}", id="03-case-34-deep"),
-    ],
-)
-@pytest.mark.parametrize(("path", "headers"), [(r.values[0], r.values[2]) for r in ROUTES])
-async def test_a_malformed_body_is_400_in_the_shape_of_the_dialect(
-    simulator: Simulator,
-    http: aiohttp.ClientSession,
-    path: str,
-    headers: dict[str, str],
-    body: bytes,
-) -> None:
-    async with http.post(simulator.url + path, data=body, headers=headers) as response:
-        error = await response.json()
-
-    assert response.status == 400
-    assert error["error"]["type"] == "invalid_request_error"
-    assert ("type" in error) is (headers is ANTHROPIC)
-
-
-@pytest.mark.parametrize(
-    ("method", "path", "headers", "kind"),
-    [
-        ("GET", "/v1/messages", ANTHROPIC, "not_found_error"),
-        ("POST", "/v1/messages/batches", ANTHROPIC, "not_found_error"),
-        ("GET", "/v1/files", OPENAI, "invalid_request_error"),
-        ("POST", "/elsewhere", OPENAI, "invalid_request_error"),
-    ],
-)
-async def test_anything_else_is_404_in_the_shape_of_the_dialect(
-    simulator: Simulator,
-    http: aiohttp.ClientSession,
-    method: str,
-    path: str,
-    headers: dict[str, str],
-    kind: str,
-) -> None:
-    async with http.request(method, simulator.url + path, headers=headers) as response:
-        error = await response.json()
-
-    assert (response.status, error["error"]["type"]) == (404, kind)
 
 
 async def test_a_compressed_request_is_recorded_as_it_came_and_understood(
@@ -373,29 +303,3 @@ async def test_a_cleared_simulator_has_forgotten_everything(
         assert response.status == 200
 
     assert len(simulator.requests) == 1
-
-
-async def test_the_command_prints_its_address_and_shows_what_it_recorded(
-    http: aiohttp.ClientSession,
-) -> None:
-    process = await asyncio.create_subprocess_exec(
-        *(sys.executable, "-m", "dataplane.simulator", "--port", "0", "--record"),
-        stdout=asyncio.subprocess.PIPE,
-    )
-    assert process.stdout is not None
-    try:
-        url = (await process.stdout.readline()).decode().split()[-1]
-        for _ in range(2):
-            async with http.post(f"{url}/v1/messages", json=ASK, headers=ANTHROPIC) as response:
-                assert response.status == 200
-        async with http.get(f"{url}/_sim/requests?since=1") as response:
-            recorded = await response.json()
-    finally:
-        process.terminate()
-        await process.communicate()
-
-    assert recorded["next"] == 2
-    assert [request["number"] for request in recorded["requests"]] == [1]
-    body = base64.b64decode(recorded["requests"][0]["body_b64"])
-    assert msgspec.json.decode(body) == ASK
-    assert process.returncode == 0
