@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import signal
 import subprocess
 import sys
 import time
@@ -33,6 +34,7 @@ def main() -> int:
     parser.add_argument("--speed", type=float, default=60, help="divide recorded gaps by this")
     speed = parser.parse_args().speed
     environment = from_process()
+    signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends what was started, too
     with ExitStack() as stack:
         provider = ["-m", "dataplane.simulator", "--port", PROVIDER.rpartition(":")[2]]
         stack.enter_context(running("The simulated provider", f"{PROVIDER}/v1/models", provider))

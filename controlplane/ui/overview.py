@@ -5,10 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpResponse
+from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
+from django_htmx.http import HttpResponseClientRedirect
 
 from controlplane.accounts.models import Tenant
 from controlplane.accounts.permissions import may
@@ -22,9 +23,16 @@ from controlplane.ui.scope import Scope, handle, scope_of
 from dataplane.core.components import components
 
 
-@login_required
 @require_safe
-def overview(request: PersonRequest) -> HttpResponse:
+def overview(request: HttpRequest) -> HttpResponse:
+    """The page; a poll of somebody whose session has ended goes to the sign-in as a whole."""
+    if request.headers.get("hx-request") and not request.user.is_authenticated:
+        return HttpResponseClientRedirect(f"{reverse('ui:login')}?next={request.path}")
+    return _overview(request)
+
+
+@login_required
+def _overview(request: PersonRequest) -> HttpResponse:
     """The page, or for htmx the leaves of it that may have changed."""
     scope = scope_of(request.user, request.GET.get("tenant", ""))
     stats = scope.stats()

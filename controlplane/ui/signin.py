@@ -20,7 +20,7 @@ from controlplane.ui.frame import THEME_COOKIE, release, theme
 # One sentence for every wrong pair: it must not tell which addresses have an account.
 NO_MATCH = "E-mail and password do not match an account."
 TOO_MANY = "Too many tries for this account or from this address. The next one counts in a minute."
-MANAGER_SESSION = timedelta(hours=12)
+MANAGER_SESSION_S = 12 * 3600
 THEME_YEAR = timedelta(days=365)
 
 
@@ -48,7 +48,7 @@ def _try(request: HttpRequest) -> HttpResponse:
         return _form(request, NO_MATCH, HTTPStatus.UNPROCESSABLE_ENTITY)
     login(request, user)
     if user.memberships.filter(role=Membership.Role.MANAGER).exists():
-        request.session.set_expiry(MANAGER_SESSION)
+        request.session.set_expiry(MANAGER_SESSION_S)
     return _with_theme(redirect(next_of(request)), user.theme)
 
 

@@ -226,9 +226,14 @@ def test_a_lost_decision_of_a_pure_component_may_be_made_again_inside_the_prefix
 def test_attempted_tokens_are_those_behind_the_cached_prefix() -> None:
     messages = tool_messages(M, "ok")
 
-    state = run(
-        [off_step()], messages, Conditions(SessionView(), cache_aware=True, cached_through=0)
-    )
+    state = run([], messages, Conditions(SessionView(), cache_aware=True, cached_through=0))
 
     assert state.report.attempted == messages[1].content.tokens
-    assert OFF.decide is not None
+
+
+def test_a_replaced_message_counts_as_attempted_wherever_it_stands() -> None:
+    given = Conditions(SessionView(), cache_aware=True, cached_through=0)
+
+    state = run([off_step()], tool_messages(M, "ok"), given)
+
+    assert state.report.attempted == state.report.tokens_before
