@@ -1,0 +1,103 @@
+"""The stores of originals and session state, and the one that routes tenants among them.
+
+Source: 03-proxy-and-recovery.md 5.4. Each backend keeps the same contract (adapters.originals).
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+from dataplane.adapters.originals import (
+    MEMORY_LIMITS,
+    SQLITE_LIMITS,
+    Store,
+    StoreLimits,
+    StoreStats,
+)
+from dataplane.adapters.stores.memory import MemoryStore
+from dataplane.adapters.stores.off import OffStore
+from dataplane.adapters.stores.sqlite import COMMIT_TIMEOUT_S, SqliteStore
+from dataplane.adapters.stores.sqlite_file import Durability, store_path
+from dataplane.adapters.stores.tally import COUNTERS, GAUGES
+from dataplane.core.effects import Commit, Committed, OpenTurn, Recall, Recalled, SessionView
+
+__all__ = ["MemoryStore", "OffStore", "SqliteStore", "StoreSet"]
+
+Backend = Literal["memory", "sqlite", "off"]
+DEFAULT_LIMITS = {"memory": MEMORY_LIMITS, "sqlite": SQLITE_LIMITS, "off": MEMORY_LIMITS}
+
+
+class StoreSet:
+    """All backends of a node behind one Store; a tenant that was not configured uses sqlite."""
+
+    def __init__(
+        self,
+        state_dir: Path,
+        *,
+        durability: Durability = "process",
+        timeout_s: float = COMMIT_TIMEOUT_S,
+    ) -> None:
+        self._state_dir = state_dir
+        self._backends: dict[Backend, Store] = {
+            "memory": MemoryStore(),
+            "sqlite": SqliteStore(state_dir, durability=durability, timeout_s=timeout_s),
+            "off": OffStore(),
+        }
+        self._chosen: dict[str, Backend] = {}
+
+    def configure(self, tenant: str, backend: Backend, limits: StoreLimits | None = None) -> None:
+        """Keep a tenant's state in this backend from the next request on.
+
+        limits: None for the backend's defaults. Raises ValueError for a tenant id that cannot
+        be a directory name.
+        """
+        store_path(self._state_dir, tenant)
+        self._chosen[tenant] = backend
+        self._backends[backend].set_limits(tenant, limits or DEFAULT_LIMITS[backend])
+
+    def backend_for(self, tenant: str) -> Store:
+        return self._backends[self._chosen.get(tenant, "sqlite")]
+
+    @property
+    def persists(self) -> bool:
+        return any(store.persists for store in self._backends.values())
+
+    async def start(self) -> None:
+        for store in self._backends.values():
+            await store.start()
+
+    async def close(self) -> None:
+        for store in self._backends.values():
+            await store.close()
+
+    async def open_turn(self, wanted: OpenTurn) -> SessionView:
+        return await self.backend_for(wanted.scope.tenant).open_turn(wanted)
+
+    async def commit(self, wanted: Commit) -> Committed:
+        return await self.backend_for(wanted.scope.tenant).commit(wanted)
+
+    async def recall(self, wanted: Recall) -> Recalled:
+        return await self.backend_for(wanted.scope.tenant).recall(wanted)
+
+    def set_limits(self, tenant: str, limits: StoreLimits) -> None:
+        self.backend_for(tenant).set_limits(tenant, limits)
+
+    def stats(self, tenant: str | None = None) -> StoreStats:
+        """Of one tenant, or of all that are in use, summed."""
+        if tenant is not None:
+            return self.backend_for(tenant).stats(tenant)
+        used = {self._chosen[name] for name in self._chosen} or {"sqlite"}
+        return _summed([self._backends[name].stats() for name in sorted(used)])
+
+
+def _summed(parts: list[StoreStats]) -> StoreStats:
+    """Gauges and counters add up; of the commit times the slower backend's are shown."""
+    return StoreStats(
+        backend="+".join(part.backend for part in parts),
+        durability="+".join(part.durability for part in parts),
+        authoritative=all(part.authoritative for part in parts),
+        commit_ms_p50=max(part.commit_ms_p50 for part in parts),
+        commit_ms_p99=max(part.commit_ms_p99 for part in parts),
+        **{name: sum(getattr(part, name) for part in parts) for name in (*GAUGES, *COUNTERS)},
+    )

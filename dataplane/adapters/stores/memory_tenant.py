@@ -1,0 +1,313 @@
+"""One tenant's originals and session state in memory (03-proxy-and-recovery.md 5.1 and 5.3)."""
+
+from __future__ import annotations
+
+from collections import Counter, defaultdict
+from dataclasses import dataclass, field
+
+from dataplane.adapters.originals import StoreLimits
+from dataplane.adapters.stores import retention
+from dataplane.adapters.stores.retention import EXACT, Fill
+from dataplane.core.content import content_key
+from dataplane.core.effects import (
+    Commit,
+    Committed,
+    Found,
+    FrozenDecision,
+    OpenTurn,
+    PastTurn,
+    Payload,
+    Recall,
+    Recalled,
+    Refused,
+    Scope,
+    SessionView,
+)
+
+LEDGER_IDS_PER_ENTRY = 10
+
+
+@dataclass(slots=True)
+class Original:
+    """One stashed text and who minted its id."""
+
+    text: bytes
+    touched: float
+    expires: float
+    principals: set[str] = field(default_factory=set)
+    sessions: set[str] = field(default_factory=set)
+
+    def is_owned_by(self, scope: Scope) -> bool:
+        return scope.principal in self.principals or scope.session in self.sessions
+
+
+@dataclass(slots=True)
+class Frozen:
+    """One remembered decision; order: when it was written, for eviction."""
+
+    replacement: str
+    marker_ids: tuple[str, ...]
+    pinned: bool
+    order: int
+
+
+DecisionName = tuple[str, str]  # component, decision key
+
+
+@dataclass(slots=True)
+class Session:
+    """kind: own for one that was opened itself, alias for one known by another's alias, bare
+    for one whose turns were dropped by max_sessions or never recorded.
+    """
+
+    kind: str
+    touched: float
+    expires: float
+    turns: dict[str, PastTurn] = field(default_factory=dict)
+    decisions: dict[DecisionName, Frozen] = field(default_factory=dict)
+
+
+class Tenant:
+    """Everything one tenant has in memory; nothing here waits."""
+
+    def __init__(self, limits: StoreLimits) -> None:
+        self.limits = limits
+        self.counted: Counter[str] = Counter()
+        self.payload_bytes = 0
+        self._originals: dict[str, Original] = {}
+        self._sessions: dict[str, Session] = {}
+        self._owned: defaultdict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+        self._lost: dict[tuple[str, str, str], None] = {}
+        self._kept: dict[str, None] = {}
+        self._ledger: dict[str, None] = {}
+        self._written = 0
+        self._frozen = Counter({True: 0, False: 0})  # pinned or not: how many
+
+    @property
+    def fill(self) -> Fill:
+        return Fill(
+            payloads=len(self._originals),
+            payload_bytes=self.payload_bytes,
+            pinned=self._frozen[True],
+            overflow=self._frozen[False],
+            kept=len(self._kept),
+        )
+
+    # -- turns ---------------------------------------------------------------------------------
+
+    def open_turn(self, wanted: OpenTurn) -> SessionView:
+        scope, at = wanted.scope, wanted.at
+        session = self._session(scope.session, "own", at)
+        alias = self._session(scope.alias, "alias", at) if scope.alias else None
+        alias_turn = alias.turns.get(scope.thread) if alias else None
+        previous = retention.previous_turn(session.turns.get(scope.thread), alias_turn)
+        record = retention.turn_record(previous, wanted)
+        session.turns[scope.thread] = record
+        if alias and alias is not session:
+            alias.turns[scope.thread] = retention.alias_record(alias_turn, record)
+        for touched in (session, alias) if alias else (session,):
+            self._touch_session(touched, at)
+        self._cap_sessions({scope.session, scope.alias})
+        return self._view(scope, session, previous)
+
+    def _session(self, name: str, kind: str, at: float) -> Session:
+        """The live session of this name, created when it is new or has expired."""
+        session = self._sessions.get(name)
+        if session and not EXACT.is_live(session.expires, at):
+            self._drop_session(name)
+            session = None
+        if session is None:
+            session = self._sessions[name] = Session(kind, at, at + self.limits.ttl_s)
+        if kind == "own" or session.kind == "bare":
+            session.kind = kind
+        return session
+
+    def _touch_session(self, session: Session, at: float) -> None:
+        """A turn renews the session, its decisions and the originals that they name."""
+        session.touched = max(session.touched, at)
+        session.expires = max(session.expires, at + self.limits.ttl_s)
+        for frozen in session.decisions.values():
+            self._renew(frozen.marker_ids, at)
+
+    def _renew(self, marker_ids: tuple[str, ...], at: float) -> None:
+        for marker_id in marker_ids:
+            if original := self._originals.get(marker_id):
+                original.touched = max(original.touched, at)
+                original.expires = max(original.expires, at + self.limits.ttl_s)
+
+    def _cap_sessions(self, current: set[str]) -> None:
+        """Forget the turns of the session used longest ago; its decisions stay pinned."""
+        if len(self._sessions) <= self.limits.max_sessions:
+            return
+        for kind in ("own", "alias"):
+            named = [(s.touched, name) for name, s in self._sessions.items() if s.kind == kind]
+            excess = max(0, len(named) - self.limits.max_sessions)
+            for _, name in sorted(n for n in named if n[1] not in current)[:excess]:
+                session = self._sessions[name]
+                session.kind, session.turns = "bare", {}
+                if not session.decisions:
+                    del self._sessions[name]
+
+    def _view(self, scope: Scope, session: Session, previous: PastTurn | None) -> SessionView:
+        frozen: dict[str, dict[str, str]] = {}
+        for (component, key), decision in session.decisions.items():
+            frozen.setdefault(component, {})[key] = decision.replacement
+        lost: dict[str, set[str]] = {}
+        for name, component, key in self._lost:
+            if name == scope.session:
+                lost.setdefault(component, set()).add(key)
+        ids = [
+            *self._owned[("principal", scope.principal)],
+            *self._owned[("session", scope.session)],
+        ]
+        return SessionView(
+            previous=previous,
+            frozen=frozen,
+            lost={component: frozenset(keys) for component, keys in lost.items()},
+            kept=frozenset(self._kept),
+            owned={marker_id: self._originals[marker_id].touched for marker_id in ids},
+        )
+
+    # -- commits -------------------------------------------------------------------------------
+
+    def commit(self, wanted: Commit, *, bytes_elsewhere: int) -> Committed:
+        """bytes_elsewhere: what the originals of the other tenants take of the same budget."""
+        refused: dict[str, Refused] = {}
+        for payload in wanted.payloads:
+            if reason := self._stash(payload, wanted, bytes_elsewhere):
+                refused[payload.marker_id] = reason
+        for decision in wanted.decisions:
+            if all(id_ not in refused and id_ in self._originals for id_ in decision.marker_ids):
+                self._freeze(wanted.scope.session, decision, wanted.at)
+        self._evict_overflow()
+        self.counted["commits"] += 1
+        return Committed(frozenset(p.marker_id for p in wanted.payloads) - set(refused), refused)
+
+    def _stash(self, payload: Payload, wanted: Commit, bytes_elsewhere: int) -> Refused | None:
+        original = self._originals.get(payload.marker_id)
+        if original and not EXACT.is_live(original.expires, wanted.at):
+            self._expire(payload.marker_id)
+            original = None
+        if original is None:
+            if not payload.renews and not self._has_room(payload, wanted.at, bytes_elsewhere):
+                self.counted["stash_refused"] += 1
+                return Refused.FULL
+            original = self._insert(payload, wanted.at)
+        elif original.text != payload.original:
+            return Refused.COLLISION
+        self._renew((payload.marker_id,), wanted.at)
+        self._own(payload.marker_id, original, wanted.scope)
+        return None
+
+    def _has_room(self, payload: Payload, at: float, bytes_elsewhere: int) -> bool:
+        size = len(payload.original)
+        if size > self.limits.max_payload_bytes:
+            return False
+        if retention.admits_payload(self.limits, self.fill, size + bytes_elsewhere):
+            return True
+        self.collect(at)
+        return retention.admits_payload(self.limits, self.fill, size + bytes_elsewhere)
+
+    def _insert(self, payload: Payload, at: float) -> Original:
+        if payload.renews or payload.marker_id in self._ledger:
+            self.counted["stash_revived"] += 1
+        original = Original(payload.original, at, at + self.limits.ttl_s)
+        self._originals[payload.marker_id] = original
+        self.payload_bytes += len(original.text)
+        self._ledger.pop(payload.marker_id, None)
+        self._ledger[payload.marker_id] = None
+        if len(self._ledger) > LEDGER_IDS_PER_ENTRY * self.limits.max_entries:
+            del self._ledger[next(iter(self._ledger))]
+        return original
+
+    def _own(self, marker_id: str, original: Original, scope: Scope) -> None:
+        original.principals.add(scope.principal)
+        original.sessions.add(scope.session)
+        self._owned[("principal", scope.principal)][marker_id] = None
+        self._owned[("session", scope.session)][marker_id] = None
+
+    def _freeze(self, session_name: str, decision: FrozenDecision, at: float) -> None:
+        session = self._session(session_name, "bare", at)
+        name = (decision.component, decision.decision_key)
+        known = session.decisions.get(name)
+        if known and known.replacement == decision.replacement:
+            return
+        if known:
+            self._frozen[session.decisions.pop(name).pinned] -= 1
+        if (session_name, *name) in self._lost:
+            del self._lost[(session_name, *name)]
+            self.counted["frozen_repaired"] += 1
+        pinned = retention.admits_pin(self.limits, self.fill)
+        self._written += 1
+        self._frozen[pinned] += 1
+        session.decisions[name] = Frozen(
+            decision.replacement, decision.marker_ids, pinned, self._written
+        )
+        self._renew(decision.marker_ids, at)
+
+    # -- recall --------------------------------------------------------------------------------
+
+    def recall(self, wanted: Recall) -> Recalled:
+        if not retention.could_be_minted(wanted.marker_id):
+            return Recalled(Found.MALFORMED)
+        original = self._originals.get(wanted.marker_id)
+        if original is None or not EXACT.is_live(original.expires, wanted.at):
+            return Recalled(Found.EXPIRED if wanted.marker_id in self._ledger else Found.LOST)
+        if not original.is_owned_by(wanted.scope):
+            return Recalled(Found.FOREIGN_SESSION)
+        self._renew((wanted.marker_id,), wanted.at)
+        if wanted.keep:
+            self._keep(content_key(original.text.decode("utf-8", "replace")))
+        return Recalled(Found.RESOLVED, original.text)
+
+    def _keep(self, key: str) -> None:
+        self._kept[key] = None
+        if len(self._kept) > retention.kept_capacity(self.limits):
+            del self._kept[next(iter(self._kept))]
+        self._evict_overflow()
+
+    # -- leaving -------------------------------------------------------------------------------
+
+    def collect(self, at: float) -> None:
+        """Drop what has expired by `at`: sessions first, so that no decision outlives its text."""
+        for name, session in list(self._sessions.items()):
+            if not EXACT.is_live(session.expires, at):
+                self._drop_session(name)
+        for marker_id, original in list(self._originals.items()):
+            if not EXACT.is_live(original.expires, at):
+                self._expire(marker_id)
+
+    def _expire(self, marker_id: str) -> None:
+        original = self._originals.pop(marker_id)
+        self.payload_bytes -= len(original.text)
+        for principal in original.principals:
+            self._owned[("principal", principal)].pop(marker_id, None)
+        for session in original.sessions:
+            self._owned[("session", session)].pop(marker_id, None)
+        self.counted["stash_expired"] += 1
+
+    def _drop_session(self, name: str) -> None:
+        session = self._sessions.pop(name)
+        for decision, frozen in session.decisions.items():
+            self._lose(name, decision, frozen)
+
+    def _lose(self, session_name: str, decision: DecisionName, frozen: Frozen) -> None:
+        self._frozen[frozen.pinned] -= 1
+        self._lost[(session_name, *decision)] = None
+        self.counted["frozen_dropped"] += 1
+        if len(self._lost) > self.limits.max_entries:
+            del self._lost[next(iter(self._lost))]
+
+    def _evict_overflow(self) -> None:
+        """Drop unpinned decisions, those of the session used longest ago first."""
+        excess = retention.overflow_excess(self.limits, self.fill)
+        if not excess:
+            return
+        ordinary = [
+            (session.touched, frozen.order, name, decision)
+            for name, session in self._sessions.items()
+            for decision, frozen in session.decisions.items()
+            if not frozen.pinned
+        ]
+        for _, _, name, decision in sorted(ordinary)[:excess]:
+            self._lose(name, decision, self._sessions[name].decisions.pop(decision))

@@ -1,0 +1,142 @@
+"""Sessions and their frozen decisions in one tenant's file.
+
+Source: 03-proxy-and-recovery.md 5.3; 01-components.md 1.7. A session's `version` changes
+whenever something of it is taken away, so that a reader with an older one reads it whole again;
+what is only added is found by its growing id.
+"""
+
+from __future__ import annotations
+
+from dataplane.adapters.originals import StoreLimits
+from dataplane.adapters.stores import retention
+from dataplane.adapters.stores.retention import BATCHED
+from dataplane.adapters.stores.sqlite_writer import Transaction, fill_of
+from dataplane.core.effects import Commit, FrozenDecision
+
+
+def ensure_session(
+    tx: Transaction, session: str, kind: str, at: float, limits: StoreLimits
+) -> bool:
+    """A live row for this session; one that has expired is dropped first.
+
+    kind: own when it was opened itself, alias when it is known by another's alias, bare when it
+    has no turns. Returns whether there is one more of that kind now.
+    """
+    sql = "SELECT kind, expires FROM session WHERE session = ?"
+    row = tx.execute(sql, (session,)).fetchone()
+    if row and not BATCHED.is_live(row[1], at):
+        drop_session(tx, session, limits)
+        row = None
+    if row is None:
+        tx.execute(
+            "INSERT INTO session VALUES(?, ?, ?, ?, ?, ?)",
+            (session, kind, _next_version(tx), at, at, at + limits.ttl_s),
+        )
+        return True
+    if row[0] != kind and (kind == "own" or row[0] == "bare"):
+        tx.execute("UPDATE session SET kind = ? WHERE session = ?", (kind, session))
+        return True
+    return False
+
+
+def _next_version(tx: Transaction) -> int:
+    tx.execute("UPDATE tally SET version = version + 1")
+    version: int = tx.execute("SELECT version FROM tally").fetchone()[0]
+    return version
+
+
+def cap_sessions(tx: Transaction, current: tuple[str, str], limits: StoreLimits) -> None:
+    """Forget the turns of the sessions used longest ago; their decisions stay pinned."""
+    for kind in ("own", "alias"):
+        sql = "SELECT count(*) FROM session WHERE kind = ?"
+        excess = tx.execute(sql, (kind,)).fetchone()[0] - limits.max_sessions
+        if excess > 0:
+            named = tx.execute(
+                "SELECT session FROM session WHERE kind = ? AND session NOT IN (?, ?) "
+                "ORDER BY touched, session LIMIT ?",
+                (kind, *current, excess),
+            ).fetchall()
+            for (session,) in named:
+                _forget_turns(tx, session)
+
+
+def _forget_turns(tx: Transaction, session: str) -> None:
+    tx.execute("DELETE FROM turn WHERE session = ?", (session,))
+    tx.execute("UPDATE session SET kind = 'bare' WHERE session = ?", (session,))
+    tx.execute(
+        "DELETE FROM session WHERE session = ?1 "
+        "AND NOT EXISTS (SELECT 1 FROM frozen WHERE session = ?1)",
+        (session,),
+    )
+
+
+def freeze(tx: Transaction, wanted: Commit, decision: FrozenDecision, limits: StoreLimits) -> None:
+    """Remember one decision; its originals are durable already, in this transaction or before."""
+    session = wanted.scope.session
+    ensure_session(tx, session, "bare", wanted.at, limits)
+    name = (session, decision.component, decision.decision_key)
+    known = tx.execute(
+        "SELECT replacement FROM frozen WHERE session = ? AND component = ? AND k = ?", name
+    ).fetchone()
+    if known and known[0] == decision.replacement:
+        return
+    tx.execute("DELETE FROM frozen WHERE session = ? AND component = ? AND k = ?", name)
+    repaired = tx.execute("DELETE FROM lost WHERE session = ? AND component = ? AND k = ?", name)
+    tx.happened["frozen_repaired"] += repaired.rowcount
+    pinned = retention.admits_pin(limits, fill_of(tx))
+    frozen = tx.execute(
+        "INSERT INTO frozen(session, component, k, replacement, pinned) VALUES(?, ?, ?, ?, ?)",
+        (*name, decision.replacement, pinned),
+    ).lastrowid
+    for id_ in decision.marker_ids:
+        tx.execute("INSERT OR IGNORE INTO names VALUES(?, ?)", (frozen, id_))
+
+
+def drop_session(tx: Transaction, session: str, limits: StoreLimits) -> None:
+    """Forget a session; its decisions are remembered as lost."""
+    rows = tx.execute("SELECT id FROM frozen WHERE session = ? ORDER BY id", (session,)).fetchall()
+    _lose(tx, [row[0] for row in rows], limits)
+    tx.execute("DELETE FROM turn WHERE session = ?", (session,))
+    tx.execute("DELETE FROM session WHERE session = ?", (session,))
+
+
+def evict_overflow(tx: Transaction, limits: StoreLimits) -> None:
+    """Drop unpinned decisions, those of the session used longest ago first."""
+    excess = retention.overflow_excess(limits, fill_of(tx))
+    if not excess:
+        return
+    rows = tx.execute(
+        "SELECT frozen.id, frozen.session FROM frozen JOIN session USING (session) "
+        "WHERE NOT pinned ORDER BY touched, frozen.id LIMIT ?",
+        (excess,),
+    ).fetchall()
+    _lose(tx, [row[0] for row in rows], limits)
+    for session in {row[1] for row in rows}:
+        _outdate(tx, session)
+
+
+def _lose(tx: Transaction, frozen: list[int], limits: StoreLimits) -> None:
+    for id_ in frozen:
+        tx.execute(
+            "INSERT OR IGNORE INTO lost(session, component, k) "
+            "SELECT session, component, k FROM frozen WHERE id = ?",
+            (id_,),
+        )
+        tx.execute("DELETE FROM frozen WHERE id = ?", (id_,))
+    tx.happened["frozen_dropped"] += len(frozen)
+    _trim_lost(tx, limits)
+
+
+def _trim_lost(tx: Transaction, limits: StoreLimits) -> None:
+    excess = tx.execute("SELECT lost FROM tally").fetchone()[0] - limits.max_entries
+    if excess <= 0:
+        return
+    rows = tx.execute("SELECT id, session FROM lost ORDER BY id LIMIT ?", (excess,)).fetchall()
+    tx.connection.executemany("DELETE FROM lost WHERE id = ?", [(row[0],) for row in rows])
+    for session in {row[1] for row in rows}:
+        _outdate(tx, session)
+
+
+def _outdate(tx: Transaction, session: str) -> None:
+    sql = "UPDATE session SET version = ? WHERE session = ?"
+    tx.execute(sql, (_next_version(tx), session))

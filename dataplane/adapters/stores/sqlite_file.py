@@ -1,0 +1,166 @@
+"""One tenant's database file: where it lies, its tables, how it is made, checked and opened.
+
+Source: 03-proxy-and-recovery.md 5.6; 06-stack.md 10. A file is born complete under another name
+and linked into place, so an empty or truncated store.db is always damage and never a beginning.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import sqlite3
+from pathlib import Path
+from typing import Literal
+
+Durability = Literal["process", "host"]
+SYNCHRONOUS = {"process": "NORMAL", "host": "FULL"}
+WRITER_BUSY_MS = 100
+READER_BUSY_MS = 1000
+_TENANT = re.compile(r"(?!\.+$)[A-Za-z0-9._-]{1,128}")
+_SIDE_FILES = ("", "-wal", "-shm")
+
+# `stash` holds the facts of an original and `body` its bytes, so that a renewal never rewrites
+# the bytes. Ids grow and are never used twice: a reader asks for what is newer than it has seen.
+# `tally` has one row, kept by triggers, so that every process sees the same counts.
+SCHEMA = """
+CREATE TABLE meta(k TEXT PRIMARY KEY, v REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE stash(k TEXT PRIMARY KEY, sha BLOB NOT NULL, size INTEGER NOT NULL,
+  body INTEGER NOT NULL, packed INTEGER NOT NULL, touched REAL NOT NULL, expires REAL NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX stash_expires ON stash(expires);
+CREATE TABLE body(id INTEGER PRIMARY KEY, v BLOB NOT NULL);
+CREATE TABLE owner(id INTEGER PRIMARY KEY AUTOINCREMENT, k TEXT NOT NULL,
+  principal TEXT NOT NULL, session TEXT NOT NULL, UNIQUE(k, principal, session));
+CREATE INDEX owner_principal ON owner(principal);
+CREATE INDEX owner_session ON owner(session);
+CREATE TABLE ledger(k TEXT PRIMARY KEY, minted REAL NOT NULL, state TEXT NOT NULL,
+  state_at REAL NOT NULL) WITHOUT ROWID;
+CREATE INDEX ledger_state ON ledger(state, state_at);
+CREATE TABLE session(session TEXT PRIMARY KEY, kind TEXT NOT NULL, version INTEGER NOT NULL,
+  touched REAL NOT NULL, renewed REAL NOT NULL, expires REAL NOT NULL) WITHOUT ROWID;
+CREATE INDEX session_expires ON session(expires);
+CREATE INDEX session_kind ON session(kind, touched);
+CREATE TABLE turn(session TEXT NOT NULL, thread TEXT NOT NULL, messages INTEGER NOT NULL,
+  at REAL NOT NULL, ttl_s INTEGER NOT NULL, offered INTEGER NOT NULL,
+  PRIMARY KEY(session, thread)) WITHOUT ROWID;
+CREATE TABLE frozen(id INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL,
+  component TEXT NOT NULL, k TEXT NOT NULL, replacement TEXT NOT NULL, pinned INTEGER NOT NULL,
+  UNIQUE(session, component, k));
+CREATE INDEX frozen_session ON frozen(session);
+CREATE INDEX frozen_overflow ON frozen(session) WHERE NOT pinned;
+CREATE TABLE names(frozen INTEGER NOT NULL, k TEXT NOT NULL, PRIMARY KEY(frozen, k)) WITHOUT ROWID;
+CREATE TABLE lost(id INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL,
+  component TEXT NOT NULL, k TEXT NOT NULL, UNIQUE(session, component, k));
+CREATE TABLE kept(id INTEGER PRIMARY KEY AUTOINCREMENT, k TEXT NOT NULL UNIQUE);
+CREATE TABLE tally(payloads INTEGER, bytes INTEGER, pinned INTEGER, overflow INTEGER,
+  kept INTEGER, lost INTEGER, ledger INTEGER, version INTEGER, generation INTEGER);
+INSERT INTO tally VALUES(0, 0, 0, 0, 0, 0, 0, 0, 0);
+CREATE TRIGGER stash_in AFTER INSERT ON stash BEGIN
+  UPDATE tally SET payloads = payloads + 1, bytes = bytes + NEW.size; END;
+CREATE TRIGGER stash_out AFTER DELETE ON stash BEGIN
+  UPDATE tally SET payloads = payloads - 1, bytes = bytes - OLD.size,
+    generation = generation + 1; END;
+CREATE TRIGGER frozen_in AFTER INSERT ON frozen BEGIN
+  UPDATE tally SET pinned = pinned + NEW.pinned, overflow = overflow + (NOT NEW.pinned); END;
+CREATE TRIGGER frozen_out AFTER DELETE ON frozen BEGIN
+  UPDATE tally SET pinned = pinned - OLD.pinned, overflow = overflow - (NOT OLD.pinned);
+  DELETE FROM names WHERE frozen = OLD.id; END;
+CREATE TRIGGER kept_in AFTER INSERT ON kept BEGIN UPDATE tally SET kept = kept + 1; END;
+CREATE TRIGGER kept_out AFTER DELETE ON kept BEGIN
+  UPDATE tally SET kept = kept - 1, generation = generation + 1; END;
+CREATE TRIGGER lost_in AFTER INSERT ON lost BEGIN UPDATE tally SET lost = lost + 1; END;
+CREATE TRIGGER lost_out AFTER DELETE ON lost BEGIN UPDATE tally SET lost = lost - 1; END;
+CREATE TRIGGER ledger_in AFTER INSERT ON ledger BEGIN UPDATE tally SET ledger = ledger + 1; END;
+CREATE TRIGGER ledger_out AFTER DELETE ON ledger BEGIN UPDATE tally SET ledger = ledger - 1; END;
+"""
+
+
+def store_path(state_dir: Path, tenant: str) -> Path:
+    """The file of a tenant; ValueError for an id that is not a plain path segment."""
+    segment = tenant or "local"
+    if not _TENANT.fullmatch(segment):
+        raise ValueError(f"tenant id {tenant!r} cannot name a directory")
+    return state_dir / "tenants" / segment / "store.db"
+
+
+def connect(path: Path, durability: Durability) -> sqlite3.Connection:
+    """A connection that writes; it must stay in the thread that opened it."""
+    connection = sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=rw",
+        uri=True,
+        isolation_level=None,
+        timeout=WRITER_BUSY_MS / 1000,
+    )
+    connection.execute(f"PRAGMA synchronous={SYNCHRONOUS[durability]}")
+    connection.execute("PRAGMA wal_autocheckpoint=0")
+    return connection
+
+
+def connect_read_only(path: Path) -> sqlite3.Connection:
+    return sqlite3.connect(
+        f"{path.absolute().as_uri()}?mode=ro",
+        uri=True,
+        isolation_level=None,
+        timeout=READER_BUSY_MS / 1000,
+    )
+
+
+def prepare(path: Path, at: float) -> bool:
+    """Make the file usable, once per process; True when a damaged one had to be replaced.
+
+    at: the time (s) of the request that asks. Raises OSError or sqlite3.Error when the
+    directory is unusable or the file is busy.
+    """
+    path.parent.mkdir(parents=True, exist_ok=True)
+    if not path.exists():
+        _create(path, reset_at=None)
+        return False
+    if _is_sound(path):
+        return False
+    _move_aside(path)
+    _create(path, reset_at=at)
+    return True
+
+
+def _is_sound(path: Path) -> bool:
+    with contextlib.closing(connect_read_only(path)) as connection:
+        try:
+            if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+                return False
+            rows: int = connection.execute("SELECT count(*) FROM tally").fetchone()[0]
+            return rows == 1
+        except sqlite3.OperationalError as error:
+            if "no such table" in str(error):
+                return False
+            raise
+        except sqlite3.DatabaseError:
+            return False
+
+
+def _move_aside(path: Path) -> None:
+    number = 1
+    while path.with_name(f"{path.name}.corrupt-{number}").exists():
+        number += 1
+    for suffix in _SIDE_FILES:
+        with contextlib.suppress(FileNotFoundError):
+            damaged = path.with_name(path.name + suffix)
+            damaged.rename(path.with_name(f"{path.name}.corrupt-{number}{suffix}"))
+
+
+def _create(path: Path, *, reset_at: float | None) -> None:
+    newborn = path.with_name(f"{path.name}.new-{os.getpid()}")
+    newborn.unlink(missing_ok=True)
+    with contextlib.closing(sqlite3.connect(newborn, isolation_level=None)) as connection:
+        connection.execute("PRAGMA page_size=16384")
+        connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
+        connection.execute("PRAGMA journal_mode=WAL")
+        connection.executescript(f"BEGIN;{SCHEMA}COMMIT;")
+        if reset_at is not None:
+            connection.execute("INSERT INTO meta VALUES('reset_at', ?)", (reset_at,))
+    try:
+        path.hardlink_to(newborn)
+    except FileExistsError:  # another process was first
+        pass
+    finally:
+        newborn.unlink(missing_ok=True)

@@ -1,0 +1,237 @@
+"""Originals in one tenant's file: made durable, renewed, found, expired.
+
+Source: 03-proxy-and-recovery.md 4.3, 5.3 and 5.5. Functions over an open transaction; the
+thread that runs them is the writer's, except for `find`, which reads.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import sqlite3
+import threading
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+import zstandard
+
+from dataplane.adapters.originals import StoreLimits
+from dataplane.adapters.stores import retention, sqlite_decisions
+from dataplane.adapters.stores.retention import BATCHED
+from dataplane.adapters.stores.sqlite_writer import SWEEP_ROWS, Transaction, fill_of
+from dataplane.core.effects import Commit, Committed, Found, Payload, Recall, Refused
+
+COMPRESS_ABOVE_BYTES = 2048
+COMPRESSION_LEVEL = 3
+_LEDGER_TRIM_ROWS = 500
+_zstd = threading.local()  # compressor objects must not be shared between threads
+
+
+@dataclass(slots=True)
+class Landed:
+    """What a commit did. renewed: when the originals it wrote or renewed were touched."""
+
+    committed: Committed
+    renewed: dict[str, float] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Lookup:
+    """How a search ended; due: a read this late must be recorded as a renewal."""
+
+    found: Found
+    original: bytes | None = None
+    due: bool = False
+
+
+def commit(tx: Transaction, wanted: Commit, limits: StoreLimits) -> Landed:
+    """Originals, owners, ledger rows and decisions: all of them, or none, become durable."""
+    before = tx.connection.total_changes
+    refused: dict[str, Refused] = {}
+    landed = Landed(Committed(frozenset()))
+    for payload in wanted.payloads:
+        if reason := _stash(tx, wanted, payload, limits, landed.renewed):
+            refused[payload.marker_id] = reason
+    for decision in wanted.decisions:
+        if all(id_ not in refused and _holds(tx, id_) for id_ in decision.marker_ids):
+            sqlite_decisions.freeze(tx, wanted, decision, limits)
+            renew(tx, decision.marker_ids, wanted.at, limits)
+            landed.renewed |= dict.fromkeys(decision.marker_ids, wanted.at)
+    if tx.connection.total_changes != before:
+        sqlite_decisions.evict_overflow(tx, limits)
+        tx.happened["commits"] += 1
+    ids = frozenset(payload.marker_id for payload in wanted.payloads)
+    landed.committed = Committed(ids - refused.keys(), refused)
+    return landed
+
+
+def _stash(
+    tx: Transaction,
+    wanted: Commit,
+    payload: Payload,
+    limits: StoreLimits,
+    renewed: dict[str, float],
+) -> Refused | None:
+    at, id_ = wanted.at, payload.marker_id
+    sql = "SELECT sha, size, touched, expires FROM stash WHERE k = ?"
+    row = tx.execute(sql, (id_,)).fetchone()
+    if row and not BATCHED.is_live(row[3], at):
+        _expire(tx, [id_], at)
+        row = None
+    if row is None:
+        if not payload.renews and not _has_room(tx, len(payload.original), at, limits):
+            tx.happened["stash_refused"] += 1
+            return Refused.FULL
+        _insert(tx, payload, at, limits)
+        renewed[id_] = at
+    elif row[1] != len(payload.original) or row[0] != _sha(payload.original):
+        return Refused.COLLISION
+    elif BATCHED.renewal_is_due(row[2], at, limits.ttl_s):
+        renew(tx, [id_], at, limits)
+        renewed[id_] = at
+    owner = (id_, wanted.scope.principal, wanted.scope.session)
+    tx.execute("INSERT OR IGNORE INTO owner(k, principal, session) VALUES(?, ?, ?)", owner)
+    return None
+
+
+def _sha(original: bytes) -> bytes:
+    return hashlib.sha256(original).digest()
+
+
+def _holds(tx: Transaction, marker_id: str) -> bool:
+    return tx.execute("SELECT 1 FROM stash WHERE k = ?", (marker_id,)).fetchone() is not None
+
+
+def _has_room(tx: Transaction, size: int, at: float, limits: StoreLimits) -> bool:
+    if size > limits.max_payload_bytes:
+        return False
+    if retention.admits_payload(limits, fill_of(tx), size):
+        return True
+    collect(tx, at, limits)
+    return retention.admits_payload(limits, fill_of(tx), size)
+
+
+def _insert(tx: Transaction, payload: Payload, at: float, limits: StoreLimits) -> None:
+    id_ = payload.marker_id
+    known = tx.execute("SELECT 1 FROM ledger WHERE k = ?", (id_,)).fetchone()
+    if known or payload.renews:
+        tx.happened["stash_revived"] += 1
+    packed, stored = _pack(payload.original)
+    body = tx.execute("INSERT INTO body(v) VALUES(?)", (stored,)).lastrowid
+    tx.execute(
+        "INSERT INTO stash VALUES(?, ?, ?, ?, ?, ?, ?)",
+        (id_, _sha(payload.original), len(payload.original), body, packed, at, at + limits.ttl_s),
+    )
+    tx.execute(
+        "INSERT INTO ledger VALUES(?, ?, 'live', ?) "
+        "ON CONFLICT(k) DO UPDATE SET state = 'live', state_at = excluded.state_at",
+        (id_, at, at),
+    )
+
+
+def _pack(original: bytes) -> tuple[int, bytes]:
+    """Whether it is compressed, and the bytes to keep."""
+    if len(original) <= COMPRESS_ABOVE_BYTES:
+        return 0, original
+    if not hasattr(_zstd, "compressor"):
+        _zstd.compressor = zstandard.ZstdCompressor(level=COMPRESSION_LEVEL)
+    return 1, _zstd.compressor.compress(original)
+
+
+def _unpack(stored: bytes, sha: bytes, *, packed: bool) -> bytes | None:
+    """The original, or None when the value cannot be read or is not what was stashed."""
+    try:
+        original = zstandard.ZstdDecompressor().decompress(stored) if packed else stored
+    except zstandard.ZstdError:
+        return None
+    return original if _sha(original) == sha else None
+
+
+def renew(tx: Transaction, marker_ids: Iterable[str], at: float, limits: StoreLimits) -> None:
+    """Slide the expiry; a clock that runs behind never shortens it."""
+    tx.connection.executemany(
+        "UPDATE stash SET touched = max(touched, ?), expires = max(expires, ?) WHERE k = ?",
+        [(at, at + limits.ttl_s, id_) for id_ in marker_ids],
+    )
+
+
+def find(connection: sqlite3.Connection, wanted: Recall, limits: StoreLimits) -> Lookup:
+    """Search one id for its owner; ids that nobody here minted are proved so by the ledger."""
+    id_, at = wanted.marker_id, wanted.at
+    row = connection.execute(
+        "SELECT sha, packed, touched, expires, v FROM stash "
+        "LEFT JOIN body ON body.id = stash.body WHERE k = ?",
+        (id_,),
+    ).fetchone()
+    if row and BATCHED.is_live(row[3], at):
+        owned = connection.execute(
+            "SELECT 1 FROM owner WHERE k = ? AND (principal = ? OR session = ?)",
+            (id_, wanted.scope.principal, wanted.scope.session),
+        ).fetchone()
+        if not owned:
+            return Lookup(Found.FOREIGN_SESSION)
+        original = _unpack(row[4], row[0], packed=row[1]) if row[4] is not None else None
+        if original is None:
+            return Lookup(Found.LOST)
+        due = BATCHED.renewal_is_due(row[2], at, limits.ttl_s)
+        return Lookup(Found.RESOLVED, original, due)
+    return Lookup(Found.EXPIRED if row else _why_missing(connection, wanted))
+
+
+def _why_missing(connection: sqlite3.Connection, wanted: Recall) -> Found:
+    sql = "SELECT state FROM ledger WHERE k = ?"
+    if row := connection.execute(sql, (wanted.marker_id,)).fetchone():
+        return Found.EXPIRED if row[0] == "expired" else Found.LOST
+    reset = connection.execute("SELECT v FROM meta WHERE k = 'reset_at'").fetchone()
+    proves = reset is None or wanted.at - reset[0] >= retention.LEDGER_RETENTION_S
+    return Found.NEVER_MINTED if proves and not wanted.emitted else Found.LOST
+
+
+def keep(tx: Transaction, key: str, limits: StoreLimits) -> None:
+    """Remember a content that was expanded; the oldest such content makes room for it."""
+    tx.execute("INSERT OR IGNORE INTO kept(k) VALUES(?)", (key,))
+    if fill_of(tx).kept > retention.kept_capacity(limits):
+        tx.execute("DELETE FROM kept WHERE id = (SELECT min(id) FROM kept)")
+    sqlite_decisions.evict_overflow(tx, limits)
+
+
+def collect(tx: Transaction, at: float, limits: StoreLimits) -> int:
+    """Drop up to SWEEP_ROWS entries that have expired by `at`; returns how many.
+
+    Sessions go before originals, so that no decision outlives the text that it stands for.
+    """
+    horizon = at - BATCHED.grace_s
+    sessions = _first(tx, "SELECT session FROM session WHERE expires <= ? LIMIT ?", horizon)
+    for session in sessions:
+        sqlite_decisions.drop_session(tx, session, limits)
+    if len(sessions) >= SWEEP_ROWS:
+        return len(sessions)
+    originals = _first(tx, "SELECT k FROM stash WHERE expires <= ? LIMIT ?", horizon)
+    _expire(tx, originals, at)
+    return max(len(sessions), len(originals))
+
+
+def _first(tx: Transaction, sql: str, horizon: float) -> list[str]:
+    return [row[0] for row in tx.execute(sql, (horizon, SWEEP_ROWS))]
+
+
+def _expire(tx: Transaction, marker_ids: list[str], at: float) -> None:
+    for id_ in marker_ids:
+        tx.execute("DELETE FROM body WHERE id = (SELECT body FROM stash WHERE k = ?)", (id_,))
+        tx.execute("DELETE FROM stash WHERE k = ?", (id_,))
+        tx.execute("DELETE FROM owner WHERE k = ?", (id_,))
+        tx.execute("UPDATE ledger SET state = 'expired', state_at = ? WHERE k = ?", (at, id_))
+    tx.happened["stash_expired"] += len(marker_ids)
+
+
+def sweep(tx: Transaction, at: float, limits: StoreLimits) -> int:
+    """The regular collection: expired entries, ledger rows past retention, free pages."""
+    collected = collect(tx, at, limits)
+    rows = tx.execute("SELECT ledger FROM tally").fetchone()[0]
+    oldest = at - retention.LEDGER_RETENTION_S if rows <= retention.LEDGER_ROWS else at
+    tx.execute(
+        "DELETE FROM ledger WHERE k IN (SELECT k FROM ledger "
+        "WHERE state = 'expired' AND state_at <= ? ORDER BY state_at LIMIT ?)",
+        (oldest, _LEDGER_TRIM_ROWS),
+    )
+    tx.execute("PRAGMA incremental_vacuum(64)").fetchall()
+    return collected

@@ -1,0 +1,165 @@
+"""Opening a turn in one tenant's file: record it, return the one before, read what is new.
+
+Source: 03-proxy-and-recovery.md 2.4, 2.5 and 5.3. The caller says what it has seen, so a turn
+of a long session reads only what was added since.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any, Generic, NamedTuple, TypeVar
+
+from dataplane.adapters.originals import StoreLimits
+from dataplane.adapters.stores import retention, sqlite_decisions, sqlite_stash
+from dataplane.adapters.stores.retention import BATCHED
+from dataplane.adapters.stores.sqlite_writer import Transaction
+from dataplane.core.effects import OpenTurn, PastTurn, Scope
+
+Row = TypeVar("Row", bound=tuple[Any, ...])
+
+# Each gives the id first and takes, last, the id after which to begin.
+_FROZEN = (
+    "SELECT id, component, k, replacement FROM frozen WHERE session = ? AND id > ? ORDER BY id"
+)
+_LOST = "SELECT component, k FROM lost WHERE session = ?"
+_KEPT = "SELECT id, k FROM kept WHERE id > ? ORDER BY id"
+_OWNED = "SELECT owner.id, owner.k, touched FROM owner JOIN stash ON stash.k = owner.k "
+_NEWEST = f"AND owner.id > ? ORDER BY owner.id DESC LIMIT {retention.OWNED_IDS}"
+_BY_PRINCIPAL = f"{_OWNED}WHERE principal = ? {_NEWEST}"
+_BY_SESSION = f"{_OWNED}WHERE session = ? {_NEWEST}"
+
+
+class Mark(NamedTuple):
+    """How far a list was read. epoch: changes when something was taken from it. last: newest id."""
+
+    epoch: int = -1
+    last: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """How far the caller has read the four lists that a view is made of."""
+
+    frozen: Mark
+    kept: Mark
+    by_principal: Mark
+    by_session: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class Delta(Generic[Row]):
+    """What a list has gained since a mark; whole: it replaces what was known."""
+
+    whole: bool
+    rows: list[Row]
+    mark: Mark
+
+
+@dataclass(frozen=True, slots=True)
+class TurnRead:
+    """What a view needs beyond what was seen.
+
+    frozen: component, decision key, replacement. lost: component, decision key; read only when
+    frozen is whole. by_principal, by_session: owned ids with the time (s) of their last renewal.
+    renewed: ids that this turn renewed.
+    """
+
+    previous: PastTurn | None
+    frozen: Delta[tuple[str, str, str]]
+    lost: list[tuple[str, str]]
+    kept: Delta[tuple[str]]
+    by_principal: Delta[tuple[str, float]]
+    by_session: Delta[tuple[str, float]]
+    renewed: list[str]
+
+
+def open_turn(tx: Transaction, wanted: OpenTurn, seen: Seen, limits: StoreLimits) -> TurnRead:
+    """One turn of one session, atomically; nobody else's turn can come between."""
+    scope, at = wanted.scope, wanted.at
+    alias = scope.alias if scope.alias != scope.session else ""
+    created = sqlite_decisions.ensure_session(tx, scope.session, "own", at, limits)
+    if alias:
+        created |= sqlite_decisions.ensure_session(tx, alias, "alias", at, limits)
+    previous = _record(tx, wanted, alias)
+    renewed = _renew_session(tx, scope.session, at, limits)
+    if alias:
+        renewed += _renew_session(tx, alias, at, limits)
+    if created:
+        sqlite_decisions.cap_sessions(tx, (scope.session, alias), limits)
+    return _read(tx, scope, seen, previous, renewed)
+
+
+def _record(tx: Transaction, wanted: OpenTurn, alias: str) -> PastTurn | None:
+    session, thread = wanted.scope.session, wanted.scope.thread
+    alias_turn = _turn(tx, alias, thread) if alias else None
+    previous = retention.previous_turn(_turn(tx, session, thread), alias_turn)
+    record = retention.turn_record(previous, wanted)
+    _put_turn(tx, session, thread, record)
+    if alias:
+        _put_turn(tx, alias, thread, retention.alias_record(alias_turn, record))
+    return previous
+
+
+def _turn(tx: Transaction, session: str, thread: str) -> PastTurn | None:
+    sql = "SELECT messages, at, ttl_s, offered FROM turn WHERE session = ? AND thread = ?"
+    row = tx.execute(sql, (session, thread)).fetchone()
+    return PastTurn(row[0], row[1], row[2], bool(row[3])) if row else None
+
+
+def _put_turn(tx: Transaction, session: str, thread: str, turn: PastTurn) -> None:
+    tx.execute(
+        "INSERT INTO turn VALUES(?, ?, ?, ?, ?, ?) ON CONFLICT(session, thread) DO UPDATE SET "
+        "messages = excluded.messages, at = excluded.at, ttl_s = excluded.ttl_s, "
+        "offered = excluded.offered",
+        (session, thread, turn.messages, turn.at, turn.ttl_s, turn.offered),
+    )
+
+
+def _renew_session(tx: Transaction, session: str, at: float, limits: StoreLimits) -> list[str]:
+    """Slide the session with the originals its decisions name, in that order of expiry; returns
+    the ids renewed, none when the last renewal is recent enough.
+    """
+    sql = "SELECT renewed FROM session WHERE session = ?"
+    renewed = tx.execute(sql, (session,)).fetchone()[0]
+    tx.execute("UPDATE session SET touched = max(touched, ?) WHERE session = ?", (at, session))
+    if not BATCHED.renewal_is_due(renewed, at, limits.ttl_s):
+        return []
+    tx.execute(
+        "UPDATE session SET renewed = ?, expires = max(expires, ?) WHERE session = ?",
+        (at, at + limits.ttl_s, session),
+    )
+    named = tx.execute(
+        "SELECT DISTINCT names.k FROM frozen JOIN names ON names.frozen = frozen.id "
+        "WHERE session = ?",
+        (session,),
+    )
+    marker_ids = [row[0] for row in named]
+    sqlite_stash.renew(tx, marker_ids, at, limits)
+    return marker_ids
+
+
+def _read(
+    tx: Transaction, scope: Scope, seen: Seen, previous: PastTurn | None, renewed: list[str]
+) -> TurnRead:
+    sql = "SELECT version FROM session WHERE session = ?"
+    version: int = tx.execute(sql, (scope.session,)).fetchone()[0]
+    generation: int = tx.execute("SELECT generation FROM tally").fetchone()[0]
+    frozen = _added(tx, _FROZEN, (scope.session,), seen.frozen, version)
+    return TurnRead(
+        previous=previous,
+        frozen=frozen,
+        lost=tx.execute(_LOST, (scope.session,)).fetchall() if frozen.whole else [],
+        kept=_added(tx, _KEPT, (), seen.kept, generation),
+        by_principal=_added(tx, _BY_PRINCIPAL, (scope.principal,), seen.by_principal, generation),
+        by_session=_added(tx, _BY_SESSION, (scope.session,), seen.by_session, generation),
+        renewed=renewed,
+    )
+
+
+def _added(tx: Transaction, sql: str, about: tuple[str, ...], seen: Mark, epoch: int) -> Delta[Any]:
+    """The rows of `sql` newer than seen, or all of them when the epoch is another one."""
+    whole = seen.epoch != epoch
+    since = -1 if whole else seen.last
+    rows = tx.execute(sql, (*about, since)).fetchall()
+    last = max((row[0] for row in rows), default=since)
+    return Delta(whole, [row[1:] for row in rows], Mark(epoch, last))

@@ -1,0 +1,296 @@
+"""The one thread of a node that writes, and the one that checkpoints.
+
+Source: 03-proxy-and-recovery.md 5.6; 06-stack.md 10. What waits in the queue is taken together,
+one transaction per tenant file, and the futures are resolved after its COMMIT has returned. An
+intent whose caller has given up is left out; one that fails takes nobody else with it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import queue
+import sqlite3
+import threading
+import time
+from collections import Counter, OrderedDict
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from dataplane.adapters.stores.retention import Fill
+from dataplane.adapters.stores.sqlite_file import Durability, connect
+
+MAX_GROUP = 64
+MAX_OPEN_FILES = 256
+CHECKPOINT_EVERY_S = 0.5
+SWEEP_EVERY_S = 60.0
+SWEEP_ROWS = 500
+_SWEEP_MORE_S = 0.1
+_SHUT_S = 0.25
+_log = logging.getLogger(__name__)
+
+
+@dataclass(slots=True)
+class Transaction:
+    """An open write transaction; happened: what to count once it is durable."""
+
+    connection: sqlite3.Connection
+    happened: Counter[str] = field(default_factory=Counter)
+
+    def execute(self, sql: str, parameters: tuple[Any, ...] = ()) -> sqlite3.Cursor:
+        return self.connection.execute(sql, parameters)
+
+
+@dataclass(slots=True)
+class Intent:
+    """One piece of writing. path: the tenant's file. at: the time (s) of its request."""
+
+    tenant: str
+    path: Path
+    at: float
+    run: Callable[[Transaction], Any]
+    future: asyncio.Future[Any] | None = None
+    abandoned: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Written:
+    """What one transaction changed, for the figures; reset_at: None for a sound ledger."""
+
+    tenant: str
+    fill: Fill
+    happened: Counter[str]
+    reset_at: float | None
+
+
+class Connections:
+    """Open connections of one thread by path, the least recently used closed first."""
+
+    def __init__(self, durability: Durability) -> None:
+        self._durability = durability
+        self._open: OrderedDict[Path, sqlite3.Connection] = OrderedDict()
+
+    def get(self, path: Path) -> sqlite3.Connection:
+        connection = self._open.get(path)
+        if connection is None:
+            connection = self._open[path] = connect(path, self._durability)
+        self._open.move_to_end(path)
+        if len(self._open) > MAX_OPEN_FILES:
+            self._open.popitem(last=False)[1].close()
+        return connection
+
+    def discard(self, path: Path) -> None:
+        if connection := self._open.pop(path, None):
+            with contextlib.suppress(sqlite3.Error):
+                connection.close()
+
+    def close(self) -> None:
+        for path in list(self._open):
+            self.discard(path)
+
+
+Outcome = tuple[Intent, Any, Exception | None]
+
+
+def fill_of(tx: Transaction) -> Fill:
+    """What the file holds now, as its own triggers counted it."""
+    sql = "SELECT payloads, bytes, pinned, overflow, kept FROM tally"
+    return Fill(*tx.execute(sql).fetchone())
+
+
+class Checkpointer:
+    """Moves the write-ahead log into the file, off the thread that commits."""
+
+    def __init__(self, durability: Durability) -> None:
+        self._durability = durability
+        self._lock = threading.Lock()
+        self._dirty: set[Path] = set()
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="store-checkpoint", daemon=True)
+
+    def start(self) -> None:
+        self._thread.start()
+
+    def mark(self, path: Path) -> None:
+        with self._lock:
+            self._dirty.add(path)
+
+    def close(self) -> None:
+        self._stop.set()
+        self._thread.join()
+
+    def _run(self) -> None:
+        while not self._stop.wait(CHECKPOINT_EVERY_S):
+            with self._lock:
+                dirty, self._dirty = self._dirty, set()
+            for path in dirty:
+                # A busy or vanished file: its next write marks it again.
+                with contextlib.suppress(sqlite3.Error):
+                    self._checkpoint(path)
+
+    def _checkpoint(self, path: Path) -> None:
+        # Opened each time: a file that was moved aside must not be held on to.
+        with contextlib.closing(connect(path, self._durability)) as connection:
+            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+
+
+class Writer:
+    """Runs intents in order, in groups. announce and resolve are called on the event loop.
+
+    announce: told what each transaction changed. sweep: collects up to SWEEP_ROWS expired
+    entries of a tenant and returns how many. damaged: told of a file found to be malformed.
+    """
+
+    def __init__(
+        self,
+        durability: Durability,
+        *,
+        announce: Callable[[Written], None],
+        sweep: Callable[[str, Transaction, float], int],
+        damaged: Callable[[str], None],
+        sweep_every_s: float = SWEEP_EVERY_S,
+    ) -> None:
+        self._announce, self._sweep, self._damaged = announce, sweep, damaged
+        self._sweep_every_s = sweep_every_s
+        self._queue: queue.SimpleQueue[Intent | None] = queue.SimpleQueue()
+        self._connections = Connections(durability)
+        self._checkpointer = Checkpointer(durability)
+        self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
+        self._least_at: dict[Path, tuple[str, float]] = {}
+        self._shut: dict[Path, float] = {}
+        self._next_sweep = time.monotonic() + sweep_every_s
+        self._closing = False
+
+    def start(self, loop: asyncio.AbstractEventLoop) -> None:
+        self._loop = loop
+        self._checkpointer.start()
+        self._thread.start()
+
+    def put(self, intent: Intent) -> None:
+        self._queue.put(intent)
+
+    def close(self) -> None:
+        """Finish what is queued, then stop; blocks the calling thread."""
+        self._queue.put(None)
+        self._thread.join()
+        self._checkpointer.close()
+
+    def _run(self) -> None:
+        while not self._closing:
+            by_path: dict[Path, list[Intent]] = {}
+            for intent in self._take():
+                by_path.setdefault(intent.path, []).append(intent)
+            for intents in by_path.values():
+                self._write(intents)
+            if time.monotonic() >= self._next_sweep:
+                self._sweep_all()
+        self._connections.close()
+
+    def _take(self) -> list[Intent]:
+        """All that waits, at most MAX_GROUP; waits for the first until the next sweep is due."""
+        group: list[Intent] = []
+        timeout = max(0.0, self._next_sweep - time.monotonic())
+        with contextlib.suppress(queue.Empty):
+            taken = self._queue.get(timeout=timeout)
+            while taken is not None:
+                group.append(taken)
+                if len(group) == MAX_GROUP:
+                    return group
+                taken = self._queue.get_nowait()
+            self._closing = True
+        return group
+
+    def _write(self, intents: list[Intent]) -> None:
+        """One transaction over the intents of one file; every future gets an answer."""
+        path = intents[0].path
+        outcomes: list[Outcome]
+        written: Written | None = None
+        try:
+            self._refuse_while_shut(path)
+            outcomes, written = self._transact(path, intents)
+        except sqlite3.Error as error:
+            self._give_up(intents[0], error)
+            outcomes = [(intent, None, error) for intent in intents]
+        except Exception as error:  # noqa: BLE001  a mistake must not end every tenant's writing
+            _log.exception("store write failed, intents=%d", len(intents))
+            if len(intents) > 1:
+                for intent in intents:
+                    self._write([intent])
+                return
+            outcomes = [(intents[0], None, error)]
+        with contextlib.suppress(RuntimeError):  # the loop is gone, and its futures with it
+            self._loop.call_soon_threadsafe(self._resolve, outcomes, written)
+
+    def _refuse_while_shut(self, path: Path) -> None:
+        """A file that was locked a moment ago must not hold up the other tenants again."""
+        if self._shut.get(path, 0.0) > time.monotonic():
+            raise sqlite3.OperationalError("the file was locked a moment ago")
+        self._shut.pop(path, None)
+
+    def _give_up(self, intent: Intent, error: sqlite3.Error) -> None:
+        self._connections.discard(intent.path)
+        self._shut.setdefault(intent.path, time.monotonic() + _SHUT_S)
+        if type(error) is sqlite3.DatabaseError:  # malformed, or no database at all
+            self._damaged(intent.tenant)
+
+    def _transact(self, path: Path, intents: list[Intent]) -> tuple[list[Outcome], Written | None]:
+        connection = self._connections.get(path)
+        while live := [intent for intent in intents if not intent.abandoned]:
+            tx = Transaction(connection)
+            connection.execute("BEGIN IMMEDIATE")
+            try:
+                outcomes: list[Outcome] = [(intent, intent.run(tx), None) for intent in live]
+                fill, reset_at = fill_of(tx), _reset_at(tx)
+                given_up = any(intent.abandoned for intent in live)
+                connection.execute("ROLLBACK" if given_up else "COMMIT")
+            finally:
+                if connection.in_transaction:
+                    connection.execute("ROLLBACK")
+            if not given_up:
+                self._remember(live)
+                return outcomes, Written(live[0].tenant, fill, tx.happened, reset_at)
+        return [], None
+
+    def _remember(self, intents: list[Intent]) -> None:
+        path = intents[0].path
+        self._checkpointer.mark(path)
+        least = min(intent.at for intent in intents)
+        known = self._least_at.get(path)
+        self._least_at[path] = (intents[0].tenant, min(least, known[1]) if known else least)
+
+    def _resolve(self, outcomes: list[Outcome], written: Written | None) -> None:
+        if written:
+            self._announce(written)
+        for intent, result, error in outcomes:
+            if intent.future is None or intent.future.done():
+                continue
+            if error:
+                intent.future.set_exception(error)
+            else:
+                intent.future.set_result(result)
+
+    def _sweep_all(self) -> None:
+        """Collect by the earliest clock that was active since the last sweep, so that a session
+        whose clock runs ahead takes nothing from one whose clock does not."""
+        self._next_sweep = time.monotonic() + self._sweep_every_s
+        due, self._least_at = self._least_at, {}
+        for path, (tenant, at) in due.items():
+            if self._sweep_one(path, tenant, at) >= SWEEP_ROWS:
+                self._next_sweep = time.monotonic() + _SWEEP_MORE_S
+            else:
+                self._least_at.pop(path, None)
+
+    def _sweep_one(self, path: Path, tenant: str, at: float) -> int:
+        swept = [0]
+        self._write(
+            [Intent(tenant, path, at, lambda tx: swept.append(self._sweep(tenant, tx, at)))]
+        )
+        return swept[-1]
+
+
+def _reset_at(tx: Transaction) -> float | None:
+    row = tx.execute("SELECT v FROM meta WHERE k = 'reset_at'").fetchone()
+    return row[0] if row else None

@@ -1,0 +1,150 @@
+"""What this process has already read of each session, so that a turn reads only what is new.
+
+The database file is the truth, also when several processes share it; this only saves reads. A
+list is merged into the very object whose mark was sent, so that one which left the cache in the
+meantime still completes its own view.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, field
+from typing import Generic, TypeVar
+
+from dataplane.adapters.stores.sqlite_turn import Delta, Mark, Seen, TurnRead
+from dataplane.core.effects import Scope, SessionView
+
+MAX_SESSIONS = 2048
+MAX_PRINCIPALS = 256
+MAX_TENANTS = 256
+Key = tuple[str, str]
+Known = TypeVar("Known")
+
+
+class Recent(Generic[Known]):
+    """The most recently used of many, made on demand."""
+
+    def __init__(self, make: Callable[[], Known], capacity: int) -> None:
+        self._make, self._capacity = make, capacity
+        self._known: OrderedDict[Key, Known] = OrderedDict()
+
+    def get(self, key: Key) -> Known:
+        if key not in self._known:
+            self._known[key] = self._make()
+        self._known.move_to_end(key)
+        if len(self._known) > self._capacity:
+            self._known.popitem(last=False)
+        return self._known[key]
+
+    def forget(self, tenant: str) -> None:
+        for key in [key for key in self._known if key[0] == tenant]:
+            del self._known[key]
+
+
+@dataclass(slots=True)
+class FrozenKnown:
+    """The decisions of one session, those that were lost included."""
+
+    mark: Mark = field(default_factory=Mark)
+    frozen: dict[str, dict[str, str]] = field(default_factory=dict)
+    lost: dict[str, set[str]] = field(default_factory=dict)
+
+    def merge(self, read: Delta[tuple[str, str, str]], lost: Iterable[tuple[str, str]]) -> None:
+        if read.whole:
+            self.frozen, self.lost = {}, {}
+        for component, key in lost:
+            self.lost.setdefault(component, set()).add(key)
+        for component, key, replacement in read.rows:
+            self.frozen.setdefault(component, {})[key] = replacement
+            self.lost.get(component, set()).discard(key)
+        self.mark = read.mark
+
+
+@dataclass(slots=True)
+class KeptKnown:
+    """The content keys that one tenant keeps verbatim."""
+
+    mark: Mark = field(default_factory=Mark)
+    keys: frozenset[str] = frozenset()
+
+    def merge(self, read: Delta[tuple[str]]) -> None:
+        if read.whole:
+            self.keys = frozenset()
+        if read.rows:
+            self.keys |= {row[0] for row in read.rows}
+        self.mark = read.mark
+
+
+@dataclass(slots=True)
+class OwnedKnown:
+    """The ids that one principal or one session owns, with the time (s) of their renewal."""
+
+    mark: Mark = field(default_factory=Mark)
+    ids: dict[str, float] = field(default_factory=dict)
+
+    def merge(self, read: Delta[tuple[str, float]]) -> None:
+        if read.whole:
+            self.ids = {}
+        self.ids.update(read.rows)
+        self.mark = read.mark
+
+    def renew(self, renewed: Iterable[str], at: float) -> None:
+        for marker_id in renewed:
+            if marker_id in self.ids:
+                self.ids[marker_id] = max(self.ids[marker_id], at)
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """What is known for one scope, before and after a turn is read."""
+
+    frozen: FrozenKnown
+    kept: KeptKnown
+    by_principal: OwnedKnown
+    by_session: OwnedKnown
+
+    @property
+    def seen(self) -> Seen:
+        return Seen(self.frozen.mark, self.kept.mark, self.by_principal.mark, self.by_session.mark)
+
+    def merge(self, read: TurnRead, at: float) -> SessionView:
+        self.frozen.merge(read.frozen, read.lost)
+        self.kept.merge(read.kept)
+        self.by_principal.merge(read.by_principal)
+        self.by_session.merge(read.by_session)
+        self.renew(read.renewed, at)
+        return SessionView(
+            previous=read.previous,
+            frozen={name: dict(known) for name, known in self.frozen.frozen.items()},
+            lost={name: frozenset(keys) for name, keys in self.frozen.lost.items() if keys},
+            kept=self.kept.keys,
+            owned=self.by_principal.ids | self.by_session.ids,
+        )
+
+    def renew(self, renewed: Iterable[str], at: float) -> None:
+        for owned in (self.by_principal, self.by_session):
+            owned.renew(renewed, at)
+
+
+class Views:
+    """The views of all tenants, bounded; used on the event loop only."""
+
+    def __init__(self) -> None:
+        self._frozen = Recent(FrozenKnown, MAX_SESSIONS)
+        self._kept = Recent(KeptKnown, MAX_TENANTS)
+        self._by_principal = Recent(OwnedKnown, MAX_PRINCIPALS)
+        self._by_session = Recent(OwnedKnown, MAX_SESSIONS)
+
+    def of(self, scope: Scope) -> View:
+        return View(
+            self._frozen.get((scope.tenant, scope.session)),
+            self._kept.get((scope.tenant, "")),
+            self._by_principal.get((scope.tenant, scope.principal)),
+            self._by_session.get((scope.tenant, scope.session)),
+        )
+
+    def forget(self, tenant: str) -> None:
+        """After a damaged file was replaced nothing that was read from it holds."""
+        for known in (self._frozen, self._kept, self._by_principal, self._by_session):
+            known.forget(tenant)
