@@ -139,7 +139,7 @@ LONG = "All work and no play. " * 400
 async def cached(gpt: openai.AsyncOpenAI, now: float, words: str, **changes: Any) -> int:
     messages = [{"role": "system", "content": LONG}, {"role": "user", "content": words}]
     completion = await ask(
-        client, messages=messages, extra_headers={"x-headrace-now": str(now)}, **changes
+        gpt, messages=messages, extra_headers={"x-headrace-now": str(now)}, **changes
     )
     details = completion.usage.prompt_tokens_details
     assert details.cached_tokens + details.cache_write_tokens <= completion.usage.prompt_tokens
