@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from django.contrib.auth.decorators import login_required
-from django.http import HttpRequest, HttpResponse
+from django.http import HttpResponse
 from django.shortcuts import render
 from django.urls import reverse
 from django.views.decorators.http import require_safe
@@ -24,7 +24,7 @@ from dataplane.core.components import components
 
 
 @require_safe
-def overview(request: HttpRequest) -> HttpResponse:
+def overview(request: PersonRequest) -> HttpResponse:
     """The page; a poll of somebody whose session has ended goes to the sign-in as a whole."""
     if request.headers.get("hx-request") and not request.user.is_authenticated:
         return HttpResponseClientRedirect(f"{reverse('ui:login')}?next={request.path}")

@@ -30,32 +30,49 @@ class ProblemRow:
     suggestions: tuple[str, ...]
 
 
+class Text(msgspec.Struct, frozen=True):
+    text: str = ""
+
+
+class Told(msgspec.Struct, frozen=True):
+    """The part of a problem (04 section 2.4) that a person reads."""
+
+    code: str
+    message: str
+    severity: str = "error"
+    path: str = ""
+    line: int | None = None
+    column: int | None = None
+    reason: str | None = None
+    replacement: Text = Text()
+    suggestions: tuple[Text, ...] = ()
+
+
 def rows(problems: Iterable[Problem | Mapping[str, Any]]) -> tuple[ProblemRow, ...]:
     """Of what the validator raised, or of the JSON objects that a version or a node keeps."""
-    return tuple(_row(found) for found in problems)
+    return tuple(_row(msgspec.convert(msgspec.to_builtins(found), Told)) for found in problems)
 
 
-def _row(found: Problem | Mapping[str, Any]) -> ProblemRow:
-    problem = found if isinstance(found, Problem) else msgspec.convert(found, Problem)
-    icon, tone = SIGNS[problem.severity]
+def _row(told: Told) -> ProblemRow:
+    icon, tone = SIGNS.get(told.severity, SIGNS["error"])
     return ProblemRow(
-        severity=problem.severity.capitalize(),
+        severity=told.severity.capitalize(),
         icon=icon,
         tone=tone,
-        place=_place(problem),
-        code=problem.code,
-        message=problem.message,
-        reason=problem.reason or "",
-        replacement=problem.replacement.text,
-        suggestions=tuple(suggestion.text for suggestion in problem.suggestions),
+        place=_place(told),
+        code=told.code,
+        message=told.message,
+        reason=told.reason or "",
+        replacement=told.replacement.text,
+        suggestions=tuple(suggestion.text for suggestion in told.suggestions),
     )
 
 
-def _place(problem: Problem) -> str:
+def _place(told: Told) -> str:
     """line:column as an editor counts them, or the path when the value comes from elsewhere."""
-    if problem.line is not None:
-        return f"line {problem.line}:{problem.column}"
-    return problem.path or "whole document"
+    if told.line is not None:
+        return f"line {told.line}:{told.column}"
+    return told.path or "whole document"
 
 
 def tally(listed: Iterable[ProblemRow]) -> str:

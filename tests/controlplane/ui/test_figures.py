@@ -1,0 +1,224 @@
+"""Rows of the Overview: formatted once, and a word wherever nothing was observed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controlplane.ui import figures
+from controlplane.ui.component_rows import component_rows
+from controlplane.ui.merging import merged
+from controlplane.ui.safety import safety
+from dataplane.core.components import components
+from tests.fakes.node import NOTHING, busy
+
+TILES: tuple[Callable[[Mapping[str, object]], tuple[figures.Tile, ...]], ...] = (
+    figures.volume,
+    figures.savings,
+)
+
+
+def shown(tiles: tuple[figures.Tile, ...]) -> dict[str, str]:
+    return {tile.label: str(tile.figure).replace("\u00a0", " ") for tile in tiles}
+
+
+def test_volume_counts_every_request_and_says_how_many_were_shaped() -> None:
+    tiles = figures.volume(busy())
+
+    assert shown(tiles)["Requests"] == "18,402"
+    assert tiles[0].sub == "16,204 through the pipeline"
+
+
+def test_savings_keep_unique_net_and_gross_apart() -> None:
+    assert shown(figures.savings(busy())) == {
+        "Unique": "17.4 M",
+        "Net of restores": "227 M",
+        "Gross": "227 M",
+        "Gross ÷ unique": "13.0 \N{MULTIPLICATION SIGN}",
+    }
+
+
+def test_more_given_back_than_saved_is_said_and_never_looks_good() -> None:
+    net = figures.savings(busy(adjusted_saved=-4_310))[1]
+
+    assert (str(net.figure), net.sub, net.tone) == (
+        "\N{MINUS SIGN}4,310",
+        "more given back than saved",
+        "is-alarm",
+    )
+
+
+@given(key=st.sampled_from(sorted(busy())))
+def test_a_figure_that_is_missing_is_never_shown_as_a_number(key: str) -> None:
+    for stats in ({}, {key: None}):
+        figures_shown = [
+            *(tile.figure for build in TILES for tile in build(stats)),
+            *(tile.figure for tile in safety(stats).tiles),
+            *(row.tokens for row in figures.billed_tiers(stats)),
+            *(row.share for row in figures.billed_tiers(stats)),
+            *(row.mean for row in figures.latency(stats)),
+            *(row.figure for row in figures.money(stats)),
+        ]
+
+        assert all(figure.is_word for figure in figures_shown)
+
+
+def test_an_hour_long_write_is_not_counted_twice_among_the_tiers() -> None:
+    tiers = {row.name: str(row.tokens) for row in figures.billed_tiers(busy())}
+
+    assert tiers["Cache write, 5 min"] == "88.6\u00a0M"
+    assert tiers["Cache write, 1 h"] == "8.20\u00a0M"
+    assert str(figures.billed_total(busy())) == "1.22\u00a0G"
+
+
+def test_what_nobody_could_price_is_unknown_and_the_page_says_why() -> None:
+    stats = busy(billed_usd=None, unpriced_requests=1)
+    baseline, billed, net = figures.money(stats)
+
+    assert [str(row.figure) for row in (baseline, billed, net)] == ["unknown"] * 3
+    assert billed.note == "(1\u00a0request without a price not included)"
+    assert "not priced yet" in figures.money_note(stats)
+
+
+def test_a_net_below_zero_is_worded_as_a_cost() -> None:
+    net = figures.money(busy(baseline_usd="607.18"))[2]
+
+    assert (str(net.figure), net.note, net.is_loss) == (
+        "\N{MINUS SIGN}$4.10",
+        "costs more than it saves",
+        True,
+    )
+
+
+def test_reasons_for_leaving_a_request_alone_are_shares_of_all_requests() -> None:
+    rows = figures.not_compacted(busy())
+
+    assert [(row.name, str(row.requests), str(row.share)) for row in rows] == [
+        ("Tenant in observe mode", "2,073", "11.3\u00a0%"),
+        ("Body could not be read", "7", "<\u00a00.1\u00a0%"),
+    ]
+
+
+def test_a_mean_over_nothing_is_no_data_and_one_that_was_not_kept_is_unknown() -> None:
+    stats = busy()
+    del stats["cg_added_ms_avg"]
+
+    assert {row.name: str(row.mean) for row in figures.latency(stats)} == {
+        "Added by Headrace": "unknown",
+        "First byte, streamed": "1.1\u00a0s",
+        "Last byte, buffered": "no data",
+        "Provider, whole answer": "unknown",
+    }
+
+
+def test_a_component_row_keeps_gates_and_events_apart_and_explains_them() -> None:
+    (row,) = component_rows(busy(), tuple(components().values()))
+
+    assert [(gate.name, str(gate.times)) for gate in row.gates] == [
+        ("below_min_tokens", "40,213"),
+        ("cached_prefix", "12,030"),
+    ]
+    assert all(gate.meaning for gate in row.gates)
+    assert [event.name for event in row.events] == ["sweep_dropped"]
+    assert (row.verdict.word, str(row.each_run)) == ("acted", "3.2\u00a0ms")
+    assert row.acted_how == "1,220 new, 7,900 replayed"
+
+
+def test_a_component_without_a_verdict_says_no_data() -> None:
+    (row,) = component_rows({"components": {"mask": {}}})
+
+    assert row.verdict.word == "no data"
+    assert row.runs.is_word
+    assert row.each_run.is_word
+
+
+@pytest.mark.parametrize(
+    ("stats", "state", "verdict"),
+    [
+        pytest.param(None, "unknown", "Loss is unknown", id="no node"),
+        pytest.param(NOTHING, "unknown", "Nothing observed yet", id="no traffic"),
+        pytest.param({"requests": 3}, "unknown", "Loss is unknown", id="not reported"),
+        pytest.param(busy(), "calm", "Nothing lost", id="calm"),
+        pytest.param(busy(expand_unresolved_missing=1), "lost", "1 original lost", id="one"),
+        pytest.param(busy(stash_missing=3), "lost", "3 originals lost", id="on replay"),
+        pytest.param(
+            NOTHING | {"expand_unresolved_missing": 2},
+            "lost",
+            "2 originals lost",
+            id="lost before traffic",
+        ),
+    ],
+)
+def test_the_safety_strip_says_calm_only_where_loss_was_looked_for(
+    stats: Mapping[str, object] | None, state: str, verdict: str
+) -> None:
+    strip = safety(stats)
+
+    assert (strip.state, strip.verdict) == (state, verdict)
+
+
+@pytest.mark.parametrize(
+    ("expands", "basis"),
+    [
+        (0, "No agent has asked for an original back yet; every marker sent is held."),
+        (1, "The one expand so far found its original."),
+        (214, "Every one of 214 expands found its original."),
+    ],
+)
+def test_nothing_lost_says_what_it_rests_on(expands: int, basis: str) -> None:
+    assert safety(busy(bounces=expands)).basis == basis
+
+
+def test_a_loss_names_its_cause() -> None:
+    stats = busy(
+        expand_unresolved_missing=3, expand_unresolved_missing_by={"expired": 2, "lost": 1}
+    )
+
+    assert "Of them, 2 expired too early: keep originals longer; 1 no longer" in safety(stats).basis
+    assert "Of them" not in safety(busy(expand_unresolved_missing=1)).basis
+
+
+def test_declined_removals_and_invented_handles_are_not_a_loss() -> None:
+    assert safety(busy(stash_refused=14, expand_unresolved_malformed=3)).state == "calm"
+
+
+COUNTERS = st.fixed_dictionaries(
+    {
+        "requests": st.integers(1, 10**6),
+        "saved_tokens": st.integers(0, 10**9),
+        "billed_usd": st.decimals(0, 10**6, places=4).map(str),
+        "components": st.fixed_dictionaries(
+            {"mask": st.fixed_dictionaries({"runs": st.integers(0)})}
+        ),
+    }
+)
+
+
+@given(several=st.lists(COUNTERS, min_size=1, max_size=4))
+def test_the_sum_of_several_tenants_does_not_depend_on_their_order(
+    several: list[dict[str, Any]],
+) -> None:
+    total = merged(several)
+
+    assert total == merged(reversed(several))
+    assert total["requests"] == sum(stats["requests"] for stats in several)
+
+
+def test_one_unpriced_tenant_makes_the_dollars_of_all_unknown() -> None:
+    assert merged([busy(), busy(billed_usd=None)])["billed_usd"] is None
+
+
+def test_a_tenant_without_traffic_does_not_make_the_dollars_unknown() -> None:
+    assert merged([NOTHING, busy()])["billed_usd"] == "611.28"
+
+
+def test_a_sum_leaves_out_means_and_keeps_facts_about_the_node() -> None:
+    total = merged([busy(), busy()])
+
+    assert "cg_added_ms_avg" not in total
+    assert total["uptime_s"] == 40
+    assert total["node"] == "node-a"

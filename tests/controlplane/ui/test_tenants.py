@@ -1,0 +1,359 @@
+"""Tenants, their documents, keys and upstreams as pages (04 sections 5.9 and 5.13)."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from datetime import UTC, datetime
+
+import pytest
+from django.test import Client
+
+from controlplane.accounts.actions import create_tenant, create_upstream, issue_key
+from controlplane.accounts.models import DataPlaneKey, Organisation, Tenant, User
+from controlplane.accounts.queries import chosen_upstreams
+from controlplane.configs.queries import tenant_document
+from controlplane.fleet.models import NodeAck, PublishedResource
+from dataplane.core.config import resource
+from tests.controlplane.ui.conftest import Browser
+from tests.fakes.node import FakeNode, busy
+
+RIGHT = "pipeline:\n  - mask\n"
+WRONG = "pipeline:\n  - msk\n"
+PAGE = "/tenants/orchid"
+
+
+def text_of(client: Client, path: str = PAGE) -> str:
+    answer = client.get(path)
+    assert answer.status_code == 200
+    return re.sub(r"\s+", " ", answer.content.decode())
+
+
+def save(
+    client: Client, source: str, *, based_on: int = 0, message: str = "why"
+) -> tuple[int, str]:
+    """Status and body of a save of the document."""
+    form = {"source": source, "message": message, "based_on": based_on}
+    answer = client.post(f"{PAGE}/document", form)
+    return answer.status_code, answer.content.decode()
+
+
+# ---- the list ---------------------------------------------------------------------------------
+
+
+def test_the_list_shows_the_tenants_of_ones_own_organisation(
+    browser: Browser,
+    admin: User,
+    tenant: Tenant,
+    other_tenant: Tenant,
+    node: Callable[[FakeNode], None],
+) -> None:
+    node(FakeNode(busy(), **{tenant.uid: busy(all_requests=7), other_tenant.uid: busy()}))
+
+    page = text_of(browser(admin), "/tenants")
+
+    assert page.count('<tr><th scope="row">') == 1
+    assert ">7 </td>" in page
+    assert "nothing lost" in page
+    assert "Globex" not in page
+
+
+def test_without_figures_the_list_says_no_data(
+    browser: Browser, admin: User, tenant: Tenant
+) -> None:
+    assert text_of(browser(admin), "/tenants").count('<span class="word">no data</span>') == 3
+
+
+def test_two_organisations_may_use_one_slug_and_both_are_reached(
+    browser: Browser, manager: User, tenant: Tenant, other_tenant: Tenant
+) -> None:
+    client = browser(manager)
+    links = re.findall(r'href="(/tenants/[^"]+)"', text_of(client, "/tenants"))
+
+    assert links == [f"/tenants/{tenant.uid}", f"/tenants/{other_tenant.uid}"]
+    assert "Acme" in text_of(client, links[0])
+    assert "Globex" in text_of(client, links[1])
+
+
+@pytest.mark.parametrize("count", [1, 50])
+def test_the_list_takes_the_same_number_of_queries_for_one_tenant_and_for_fifty(
+    browser: Browser,
+    admin: User,
+    organisation: Organisation,
+    django_assert_num_queries: Callable[[int], object],
+    count: int,
+) -> None:
+    for number in range(count):
+        create_tenant(organisation, slug=f"tenant-{number}", by=None)
+    client = browser(admin)
+
+    with django_assert_num_queries(6):  # type: ignore[attr-defined]
+        client.get("/tenants")
+
+
+def test_somebody_without_a_role_is_told_why_the_list_is_empty(
+    browser: Browser, tenant: Tenant
+) -> None:
+    stranger = User.objects.create_user("stranger@example.com", "a long enough one")
+
+    assert "No tenant is yours to see" in text_of(browser(stranger), "/tenants")
+
+
+# ---- isolation and permissions ----------------------------------------------------------------
+
+
+def test_a_tenant_of_another_organisation_is_not_found(
+    browser: Browser, admin: User, other_tenant: Tenant
+) -> None:
+    key, _ = issue_key(other_tenant, "theirs", None)
+    client = browser(admin)
+
+    for handle in (other_tenant.slug, other_tenant.uid):
+        page = f"/tenants/{handle}"
+        assert client.get(page).status_code == 404
+        assert client.post(f"{page}/document", {}).status_code == 404
+        assert client.post(f"{page}/keys", {"label": "x"}).status_code == 404
+        assert client.post(f"{page}/upstreams", {}).status_code == 404
+        assert client.post(f"{page}/keys/{key.uid}/revoke").status_code == 404
+
+
+def test_a_key_of_another_tenant_is_not_found_under_ones_own(
+    browser: Browser, admin: User, tenant: Tenant, other_tenant: Tenant
+) -> None:
+    key, _ = issue_key(other_tenant, "theirs", None)
+
+    assert browser(admin).post(f"{PAGE}/keys/{key.uid}/revoke").status_code == 404
+    key.refresh_from_db()
+    assert key.revoked_at is None
+
+
+def test_a_viewer_sees_no_action_and_the_server_refuses_each(
+    browser: Browser, viewer: User, tenant: Tenant
+) -> None:
+    create_upstream(name="claude", dialect="anthropic", base_url="https://api.example", by=None)
+    key, _ = issue_key(tenant, "laptop", None)
+    client = browser(viewer)
+
+    page = text_of(client)
+    refused = [
+        client.post(f"{PAGE}/document", {"source": RIGHT, "message": "why", "based_on": 0}),
+        client.post(f"{PAGE}/keys", {"label": "mine"}),
+        client.get(f"{PAGE}/keys/{key.uid}/revoke"),
+        client.post(f"{PAGE}/keys/{key.uid}/revoke"),
+        client.post(f"{PAGE}/upstreams", {"dialect": "anthropic", "upstream": "claude"}),
+    ]
+
+    assert "laptop" in page
+    assert "<textarea" not in page
+    assert re.findall(r'<form[^>]*action="(/tenants[^"]*)"', page) == []
+    assert "Revoke" not in page
+    assert [answer.status_code for answer in refused] == [403] * 5
+    assert "This account may not do that." in refused[0].content.decode()
+    assert DataPlaneKey.objects.filter(revoked_at=None).count() == 1
+    assert tenant_document(tenant).follows
+
+
+# ---- the document -----------------------------------------------------------------------------
+
+
+def test_a_right_text_becomes_the_next_version(
+    browser: Browser, admin: User, tenant: Tenant
+) -> None:
+    client = browser(admin)
+
+    status, _ = save(client, RIGHT.replace("\n", "\r\n"), message="mask alone")
+    page = text_of(client)
+
+    shown = tenant_document(tenant)
+    assert status == 302
+    assert shown.source == RIGHT
+    assert "Version 1 is saved and published." in page
+    assert "mask alone" in page
+
+
+def test_a_wrong_text_changes_nothing_and_comes_back_with_its_problems(
+    browser: Browser, admin: User, tenant: Tenant
+) -> None:
+    status, page = save(browser(admin), WRONG, message="a slip")
+
+    assert status == 422
+    assert WRONG in page
+    assert 'value="a slip"' in page
+    assert "line 2:5" in page
+    assert "config.unknown_component" in page
+    assert "Did you mean" in page
+    assert "1\u00a0error" in page
+    assert tenant_document(tenant).follows
+
+
+def test_text_is_shown_as_text(browser: Browser, admin: User, tenant: Tenant) -> None:
+    _, page = save(browser(admin), "pipeline: [</textarea><script>alert(1)</script>]\n")
+
+    assert "<script>alert" not in page
+
+
+def test_a_text_that_starts_with_an_empty_line_keeps_it(
+    browser: Browser, admin: User, tenant: Tenant
+) -> None:
+    _, page = save(browser(admin), "\n" + WRONG)
+
+    assert f'"problems">\n\n{WRONG}</textarea>' in page
+
+
+@pytest.mark.parametrize("message", ["", "no"])
+def test_a_save_says_what_changes_and_why(
+    browser: Browser, admin: User, tenant: Tenant, message: str
+) -> None:
+    status, page = save(browser(admin), RIGHT, message=message)
+
+    assert status == 422
+    assert "Say in a few words what changes, and why." in page
+    assert RIGHT in page
+
+
+def test_a_lost_race_says_so_and_keeps_the_text(
+    browser: Browser, admin: User, tenant: Tenant
+) -> None:
+    client = browser(admin)
+    save(client, RIGHT, message="the first one")
+
+    mine = "pipeline:\n  - dedup\n"
+    status, page = save(client, mine, based_on=0, message="mine")
+
+    assert status == 409
+    assert "version 1 was saved meanwhile" in page
+    assert "the first one" in page
+    assert mine in page
+    assert tenant_document(tenant).source == RIGHT
+    assert save(client, mine, based_on=1, message="mine")[0] == 302
+
+
+def test_a_document_that_nobody_wrote_is_the_deployments(
+    browser: Browser, admin: User, tenant: Tenant
+) -> None:
+    page = text_of(browser(admin))
+
+    assert "follows the default" in page
+    assert "this tenant has written none of its own" in page
+
+
+def answered(tenant: Tenant, **answer: object) -> None:
+    """A node's answer to the newest published version of the tenant."""
+    newest = PublishedResource.objects.get(type=resource.TENANT, name=tenant.uid)
+    NodeAck.objects.create(
+        node_id="node-a",
+        boot_id="boot",
+        type=newest.type,
+        name=newest.name,
+        epoch=newest.epoch,
+        version=newest.version,
+        hash=newest.hash,
+        answered_at=datetime(2026, 11, 30, 14, 27, tzinfo=UTC),
+        **answer,
+    )
+
+
+def test_the_page_says_what_the_node_runs_and_since_when(
+    browser: Browser, admin: User, tenant: Tenant
+) -> None:
+    assert "waiting for a node" in text_of(browser(admin))
+
+    answered(tenant, status="ack")
+
+    page = text_of(browser(admin))
+    assert 'running on this node since <time datetime="2026-11-30T14:27:00+00:00"' in page
+
+
+def test_a_node_that_refuses_is_shown_with_its_problems(
+    browser: Browser, admin: User, tenant: Tenant
+) -> None:
+    problem = {
+        "code": "config.unknown_component",
+        "severity": "error",
+        "path": "/pipeline/0",
+        "key": None,
+        "component": None,
+        "line": None,
+        "column": None,
+        "column_utf16": None,
+        "end_line": None,
+        "end_column": None,
+        "message": "There is no component msk.",
+        "reason": None,
+    }
+    answered(tenant, status="nack", serving_version=4, errors=[problem])
+
+    page = text_of(browser(admin))
+
+    assert "refused by the node" in page
+    assert "still serves version 4" in page
+    assert "There is no component msk." in page
+    assert "/pipeline/0" in page
+
+
+# ---- keys and upstreams -----------------------------------------------------------------------
+
+
+def test_a_new_key_is_shown_once_with_lines_to_paste(
+    browser: Browser, admin: User, tenant: Tenant
+) -> None:
+    client = browser(admin)
+
+    answer = client.post(f"{PAGE}/keys", {"label": "laptop"})
+    page = answer.content.decode()
+    (plaintext,) = set(re.findall(r"cg_live_[A-Z2-7]{26}", page))
+
+    assert "no-store" in answer["cache-control"]
+    assert page.count(plaintext) == 5
+    assert "export ANTHROPIC_BASE_URL=http://testserver/anthropic" in page
+    assert plaintext not in text_of(client)
+    assert f"cg_live_{plaintext[8:16]}…" in text_of(client)
+
+
+def test_a_key_without_a_label_is_not_issued(browser: Browser, admin: User, tenant: Tenant) -> None:
+    answer = browser(admin).post(f"{PAGE}/keys", {"label": " "})
+
+    assert answer.status_code == 422
+    assert "Name who or what will use the key." in answer.content.decode()
+    assert not DataPlaneKey.objects.exists()
+
+
+def test_revoking_asks_first_and_then_does_it(
+    browser: Browser, admin: User, tenant: Tenant
+) -> None:
+    key, _ = issue_key(tenant, "laptop", None)
+    client = browser(admin)
+    asked = text_of(client, f"{PAGE}/keys/{key.uid}/revoke")
+    key.refresh_from_db()
+    assert key.revoked_at is None
+
+    answer = client.post(f"{PAGE}/keys/{key.uid}/revoke")
+
+    key.refresh_from_db()
+    assert "Revoke laptop?" in asked
+    assert answer["location"] == f"{PAGE}#keys"
+    assert key.revoked_at is not None
+    assert "revoked <time" in text_of(client)
+
+
+def test_an_upstream_is_chosen_by_name(browser: Browser, admin: User, tenant: Tenant) -> None:
+    create_upstream(name="claude", dialect="anthropic", base_url="https://api.example", by=None)
+    client = browser(admin)
+
+    answer = client.post(f"{PAGE}/upstreams", {"dialect": "anthropic", "upstream": "claude"})
+
+    assert answer.status_code == 302
+    assert chosen_upstreams(tenant)["anthropic"].name == "claude"
+    assert "api.example" not in text_of(client)
+
+
+@pytest.mark.parametrize("name", ["https://api.example", "nobody", ""])
+def test_what_is_not_on_the_list_is_refused(
+    browser: Browser, admin: User, tenant: Tenant, name: str
+) -> None:
+    create_upstream(name="claude", dialect="anthropic", base_url="https://api.example", by=None)
+
+    answer = browser(admin).post(f"{PAGE}/upstreams", {"dialect": "anthropic", "upstream": name})
+
+    assert answer.status_code == 422
+    assert chosen_upstreams(tenant) == {}
