@@ -79,7 +79,7 @@ Verdict = Deliver | Answer
 class Relay(abc.ABC):
     """One client response, over all upstream rounds that it takes.
 
-    blocks_sent: content blocks the client has (Anthropic), or its content and tool calls (OpenAI).
+    blocks_sent: content blocks (Anthropic) or chunks with content (OpenAI) that the client has.
     buffered: the response opened with a call of ours, so the client had to wait for the next
     round. expand_after_stream: the client received a call of ours in a stream.
     """

@@ -37,7 +37,11 @@ def with_data(event: SseEvent, written: bytes) -> bytes:
 
 
 class _Round:
-    """What is kept of the running round. cut: where in `events` the withheld ones begin."""
+    """What is kept of the running round.
+
+    cut: where in `events` the withheld ones begin. begun: the client has some of its content.
+    ended: the event after which nothing is missing was there.
+    """
 
     def __init__(self) -> None:
         self.parser = SseParser()
@@ -45,6 +49,7 @@ class _Round:
         self.retained_bytes = 0
         self.cut: int | None = None
         self.intercepted = True
+        self.begun = False
         self.ended = False
 
     def retain(self, event: SseEvent) -> None:
@@ -110,7 +115,7 @@ class SpliceRelay(Relay):
 
     @abc.abstractmethod
     def _count(self, event: SseEvent) -> None:
-        """Note what the client has once it got this event."""
+        """Note what the client has, and whether the round has begun, once it got this event."""
 
     @abc.abstractmethod
     def _is_last(self, event: SseEvent) -> bool:
@@ -140,6 +145,8 @@ class SpliceRelay(Relay):
         current = self._round
         calls_us = not event.fragment and self._read(event)
         current.ended = current.ended or self._is_last(event)
+        if self._continuations and self.error_type is not None:
+            return b""  # the client's stream is going on: how the round ends tells what it gets
         if not current.intercepted:
             return self._forwarded(event)
         current.retain(event)
@@ -182,7 +189,7 @@ class SpliceRelay(Relay):
         return self._take(event) if tail and self._is_last(event) else tail
 
     def _broken_off(self, tail: bytes) -> Deliver:
-        if self._continuations and self.blocks_sent == self._base:
+        if self._continuations and not self._round.begun:
             return self.round_failed()
         if self._continuations:
             ending = b"".join(self._fallback_ending)

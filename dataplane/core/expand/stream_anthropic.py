@@ -29,8 +29,6 @@ BROKEN_OFF = (
 _START, _STOP = b"content_block_start", b"message_stop"
 _BLOCK_EVENTS = frozenset({_START, b"content_block_delta", b"content_block_stop"})
 _ENDING = frozenset({b"message_delta", _STOP})
-# Of a later round: the client's message has begun, and an error is told by how the round ends.
-_ONLY_IN_FIRST_ROUND = frozenset({b"message_start", b"error"})
 
 
 class _Block(msgspec.Struct):
@@ -57,12 +55,14 @@ class AnthropicSplice(SpliceRelay):
         if not self._continuations:
             return event.raw
         kind = kind_of(event)
-        if kind in _ONLY_IN_FIRST_ROUND:
-            return b""
+        if kind == b"message_start":
+            return b""  # the client's message has begun
         return renumbered(event, self._base) if kind in _BLOCK_EVENTS else event.raw
 
     def _count(self, event: SseEvent) -> None:
-        self.blocks_sent += kind_of(event) == _START
+        kind = kind_of(event)
+        self.blocks_sent += kind == _START
+        self._round.begun = self._round.begun or kind in _BLOCK_EVENTS or kind in _ENDING
 
     def _is_last(self, event: SseEvent) -> bool:
         return kind_of(event) == _STOP and event.data.endswith(b"}")

@@ -62,14 +62,16 @@ class OpenAiSplice(SpliceRelay):
         chunk = self._chunk(event) if self._continuations else None
         if chunk is None:
             return event.raw
-        if chunk.error is not None or is_role_only(chunk):
-            return b""
-        return renamed(event, self._identity)
+        return b"" if is_role_only(chunk) else renamed(event, self._identity)
 
     def _count(self, event: SseEvent) -> None:
         chunk = self._chunk(event)
-        if chunk is not None:
-            self.blocks_sent += any(map(carries_content, chunk.choices or ()))
+        if chunk is None or not chunk.choices:
+            return
+        carries = any(map(carries_content, chunk.choices))
+        finishes = any(choice.finish_reason for choice in chunk.choices)
+        self.blocks_sent += carries
+        self._round.begun = self._round.begun or carries or finishes
 
     def _is_last(self, event: SseEvent) -> bool:
         return event.data == DONE
