@@ -8,8 +8,8 @@ from dataplane.simulator.anthropic_prompt import read_prompt
 
 
 def digests(content: str) -> list[bytes]:
-    body = '{"model":"m","max_tokens":1,"messages":[{"role":"user","content":%s}]}' % content
-    return [block.digest for block in read_prompt(body.encode()).blocks]
+    body = b'{"model":"m","max_tokens":1,"messages":[{"role":"user","content":%b}]}'
+    return [block.digest for block in read_prompt(body % content.encode()).blocks]
 
 
 @pytest.mark.parametrize(
