@@ -7,6 +7,7 @@ import signal
 import socket
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
@@ -16,7 +17,9 @@ from controlplane.accounts.models import TenantUpstream, Upstream
 
 HOST = "127.0.0.1"
 DIALECTS = ("anthropic", "openai")
+START_S = 10
 STOP_S = 5
+LOOK_AGAIN_S = 0.05
 PR_SET_PDEATHSIG = 1
 
 
@@ -65,6 +68,7 @@ def running(port: int) -> Iterator[None]:
         command, start_new_session=True, preexec_fn=end_with_parent
     )
     try:
+        wait_until_open(port)
         yield
     finally:
         child.terminate()
@@ -73,6 +77,16 @@ def running(port: int) -> Iterator[None]:
         except subprocess.TimeoutExpired:
             child.kill()
             child.wait()
+
+
+def wait_until_open(port: int) -> None:
+    """The first request may come the moment we say that we are ready."""
+    until = time.monotonic() + START_S
+    while time.monotonic() < until:
+        with socket.socket() as probe:
+            if probe.connect_ex((HOST, port)) == 0:
+                return
+        time.sleep(LOOK_AGAIN_S)
 
 
 def end_with_parent() -> None:
