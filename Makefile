@@ -72,7 +72,7 @@ test-core: $(DEV_STAMP) ## Run the tests of the pure core, without Django
 
 # A Redis or PostgreSQL of the tests' own is started here, once a test asks for one.
 test-rest: $(DEV_STAMP)
-	$(PYTEST) tests --ignore=tests/dataplane/core -m "not browser" -n $(TEST_WORKERS)
+	$(PYTEST) tests --ignore=tests/dataplane/core -m "not browser" -n $(TEST_WORKERS) --dist loadfile
 
 test-browser: $(DEV_STAMP)
 	DJANGO_ALLOW_ASYNC_UNSAFE=1 $(PYTEST) tests -m browser

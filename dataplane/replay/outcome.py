@@ -43,7 +43,7 @@ class Run:
     label: str
     session: str
     outcomes: tuple[TurnOutcome, ...]
-    stats: Mapping[str, float] | None = None
+    stats: Mapping[str, int] | None = None
 
     @property
     def failed(self) -> int:
@@ -69,6 +69,7 @@ class Totals:
         return None if self.before is None or self.after is None else self.before - self.after
 
 
+MOMENTARY = frozenset({"inflight"})
 FIGURES = ("before", "after", "cache_read", "cache_write", "fresh", "output", "usd")
 
 
@@ -110,20 +111,19 @@ def minus(a: int | Decimal | None, b: int | Decimal | None) -> int | Decimal | N
     return Decimal(a) - Decimal(b) if isinstance(a, Decimal) or isinstance(b, Decimal) else a - b
 
 
-def numbers(value: object, name: str = "") -> dict[str, float]:
-    """Every number in nested counters by dotted name; truth values are not counters."""
+def counters(value: object, name: str = "") -> dict[str, int]:
+    """Every whole number in nested counters by dotted name. What is no whole number is a ratio, a
+    mean or a duration, and its change says nothing about this run; nor does a moment's load.
+    """
     if isinstance(value, Mapping):
-        parts = (
-            numbers(inner, f"{name}.{key}" if name else str(key)) for key, inner in value.items()
-        )
-        return {key: number for part in parts for key, number in part.items()}
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        return {name: value}
-    return {}
+        parts = (counters(inner, f"{name}.{key}".strip(".")) for key, inner in value.items())
+        return {key: count for part in parts for key, count in part.items()}
+    if isinstance(value, bool) or not isinstance(value, int) or name in MOMENTARY:
+        return {}
+    return {name: value}
 
 
-def changed(before: object, after: object) -> dict[str, float]:
+def changed(before: Mapping[str, int], after: Mapping[str, int]) -> dict[str, int]:
     """Counters of after that moved, by how much."""
-    old = numbers(before)
-    moved = ((name, value - old.get(name, 0)) for name, value in numbers(after).items())
+    moved = ((name, value - before.get(name, 0)) for name, value in after.items())
     return {name: delta for name, delta in moved if delta}

@@ -50,23 +50,20 @@ def saving(sums: Totals) -> str:
     return f"{sums.saved} of {sums.before} tokens saved ({100 * sums.saved / sums.before:.1f} %)"
 
 
-def stats_lines(stats: Mapping[str, float] | None) -> Iterator[str]:
+def stats_lines(stats: Mapping[str, int] | None) -> Iterator[str]:
     if stats is None:
         yield "/stats: not shown by this address"
         return
     for name, moved in stats.items():
-        yield f"/stats {name}: {moved:+g}"
+        yield f"/stats {name}: {moved:+d}"
 
 
 def difference_lines(with_: Run, without: Run) -> Iterator[str]:
+    """The figures that both runs know: a gateway that changes nothing counts no content tokens."""
     yield f"{with_.label} minus {without.label}:"
     for name, value in difference(totals(with_), totals(without)).items():
-        said = dollars(value) if isinstance(value, Decimal) else signed(value)
-        yield f"  {name:<12}{said:>12}"
-
-
-def signed(value: int | None) -> str:
-    return UNKNOWN if value is None else f"{value:+d}"
+        if value is not None:
+            yield f"  {name:<12}{value:>+14,}"
 
 
 def shown(value: int | None) -> str:

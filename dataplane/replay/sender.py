@@ -14,11 +14,13 @@ from dataplane.core.money import PriceCard, Rates, cost
 from dataplane.core.prices import DEFAULT_PRICES
 from dataplane.replay.answers import count_in, error_of, usage_of
 from dataplane.replay.bodies import Style, body
-from dataplane.replay.outcome import Run, TurnOutcome, changed
+from dataplane.replay.outcome import Run, TurnOutcome, changed, counters
 from dataplane.replay.recording import RecordedTurn, Recording
 
 PATHS = {"anthropic": "/v1/messages", "openai": "/v1/chat/completions"}
 CONNECT_S = 5
+SETTLING_S = 0.05
+SETTLING_LOOKS = 20
 Note = Callable[[TurnOutcome], None]
 
 
@@ -64,13 +66,17 @@ class Replay:
         timeout = aiohttp.ClientTimeout(total=None, sock_connect=CONNECT_S)
         outcomes: list[TurnOutcome] = []
         async with aiohttp.ClientSession(timeout=timeout) as http:
-            stats = await self._stats(http)
+            before = await self._stats(http)
             async for number, turn in self._due():
                 outcomes.append(await self._send(http, number, turn))
                 note(outcomes[-1])
-            moved = None if stats is None else changed(stats, await self._stats(http))
-        session = self.target.session
-        return Run(label=label, session=session, outcomes=tuple(outcomes), stats=moved)
+            after = None if before is None else await self._settled_stats(http)
+        return Run(
+            label=label,
+            session=self.target.session,
+            outcomes=tuple(outcomes),
+            stats=None if before is None or after is None else changed(before, after),
+        )
 
     async def _due(self) -> AsyncIterator[tuple[int, RecordedTurn]]:
         """Each turn, numbered from 1, when it is time to send it."""
@@ -120,17 +126,26 @@ class Replay:
             headers["x-headrace-now"] = f"{self.pace.compressed_from + turn.at:.3f}"
         return headers
 
-    async def _stats(self, http: aiohttp.ClientSession) -> object | None:
+    async def _settled_stats(self, http: aiohttp.ClientSession) -> dict[str, int] | None:
+        """The counters once they stand still: a gateway counts a request after its last byte."""
+        counted = await self._stats(http)
+        for _ in range(SETTLING_LOOKS):
+            await asyncio.sleep(SETTLING_S)
+            earlier, counted = counted, await self._stats(http)
+            if counted == earlier:
+                break
+        return counted
+
+    async def _stats(self, http: aiohttp.ClientSession) -> dict[str, int] | None:
         """The gateway's counters; None where it has none or does not show them."""
         url = self.target.url.rstrip("/") + "/stats"
         async with http.get(url, headers=tenant_headers(self.target)) as answer:
             if answer.status != HTTPStatus.OK:
                 return None
             try:
-                counters: object = msgspec.json.decode(await answer.read())
+                return counters(msgspec.json.decode(await answer.read()))
             except msgspec.DecodeError:
                 return None
-            return counters
 
 
 def tenant_headers(target: Target) -> dict[str, str]:

@@ -16,7 +16,7 @@ from dataplane.core.wire.usage import Usage
 from dataplane.replay.answers import usage_of
 from dataplane.replay.bodies import Dialect, Style
 from dataplane.replay.main import main
-from dataplane.replay.outcome import Run, TurnOutcome, changed, difference, totals
+from dataplane.replay.outcome import Run, TurnOutcome, changed, counters, difference, totals
 from dataplane.replay.recording import Recording
 from dataplane.replay.sender import Pace, Replay, Target
 from dataplane.simulator.server import Recorded, Simulator
@@ -244,10 +244,14 @@ def test_the_difference_of_an_unknown_figure_is_unknown() -> None:
 
 
 def test_only_counters_that_moved_are_shown_under_their_dotted_names() -> None:
-    before = {"requests": 1, "components": {"mask": {"acted": 2}}, "ok": True}
-    after = {"requests": 3, "components": {"mask": {"acted": 2, "gates": {"g": 1}}}, "ok": False}
+    before = counters({"requests": 1, "components": {"mask": {"acted": 2}}})
+    after = counters({"requests": 3, "components": {"mask": {"acted": 2, "gates": {"g": 1}}}})
 
     assert changed(before, after) == {"requests": 2, "components.mask.gates.g": 1}
+
+
+def test_ratios_durations_truth_values_and_the_load_of_the_moment_are_no_counters() -> None:
+    assert counters({"savings_pct": 1.5, "ready": True, "mode": "sync", "inflight": 3}) == {}
 
 
 def test_an_answer_without_usage_has_an_unknown_one() -> None:

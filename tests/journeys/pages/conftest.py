@@ -1,0 +1,160 @@
+"""A gateway in processes of its own, and a real Chromium in front of it."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+
+ROOT = Path(__file__).resolve().parents[3]
+EMAIL, PASSWORD = "admin@example.com", "a password for tests"
+STARTS_WITHIN_S = 60
+# What Chromium needs to run as root and to leave the network alone (06 section 13).
+CHROMIUM = (
+    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
+    "--disable-component-update --disable-sync"
+).split()
+
+
+@dataclass(frozen=True, slots=True)
+class Gateway:
+    """Where it listens, the slug of its tenant, and a live key."""
+
+    url: str
+    tenant: str
+    key: str
+
+    def ask(self, text: str) -> dict[str, Any]:
+        """One request of an agent through the gateway to the simulated provider."""
+        body = {
+            "model": "claude-sonnet-4-5",
+            "max_tokens": 64,
+            "messages": [{"role": "user", "content": text}],
+        }
+        request = urllib.request.Request(  # noqa: S310  our own address
+            f"{self.url}/anthropic/v1/messages",
+            json.dumps(body).encode(),
+            {
+                "x-context-guru-token": self.key,
+                "x-api-key": "sk-test",
+                "anthropic-version": "2023-06-01",
+                "content-type": "application/json",
+            },
+        )
+        with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310
+            found: dict[str, Any] = json.load(answer)
+            return found
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+@contextmanager
+def process(*command: str, env: dict[str, str], log: Path) -> Iterator[None]:
+    with log.open("wb") as out:
+        running = subprocess.Popen(
+            [sys.executable, *command], cwd=ROOT, env=env, stdout=out, stderr=out
+        )
+        try:
+            yield
+        finally:
+            running.terminate()
+            running.wait(timeout=30)
+
+
+def wait_for(url: str, log: Path) -> None:
+    """Until anything answers there; the log of the process tells why nothing did."""
+    deadline = time.monotonic() + STARTS_WITHIN_S
+    while time.monotonic() < deadline:
+        try:
+            with urllib.request.urlopen(url, timeout=5):  # noqa: S310  our own address
+                return
+        except OSError:
+            time.sleep(0.1)
+    pytest.fail(f"nothing answers at {url}:\n{log.read_text()[-4000:]}")
+
+
+@pytest.fixture
+def gateway(tmp_path: Path) -> Iterator[Gateway]:
+    provider, port = free_port(), free_port()
+    url = f"http://127.0.0.1:{port}"
+    env = os.environ | {  # noqa: TID251  a child process needs all of it
+        "HEADRACE_DATA_DIR": str(tmp_path / "var"),
+        "HEADRACE_BIND": f"127.0.0.1:{port}",
+        "HEADRACE_ADMIN_EMAIL": EMAIL,
+        "HEADRACE_ADMIN_PASSWORD": PASSWORD,
+    }
+    upstream = f"anthropic=http://127.0.0.1:{provider}"
+    command = ("manage.py", "bootstrap", "--tenant", "orchid", "--upstream", upstream, "--json")
+    made = json.loads(
+        subprocess.run(
+            [sys.executable, *command], cwd=ROOT, env=env, check=True, capture_output=True
+        ).stdout
+    )
+    logs = tmp_path / "provider.log", tmp_path / "gateway.log"
+    serve = ("-m", "uvicorn", "controlplane.asgi:application", "--port", str(port))
+    with (
+        process("-m", "dataplane.simulator", "--port", str(provider), env=env, log=logs[0]),
+        process(*serve, env=env, log=logs[1]),
+    ):
+        wait_for(f"{url}/login", logs[1])
+        yield Gateway(url, made["tenant"], made["data_plane_key"])
+
+
+@pytest.fixture(scope="session")
+def chromium() -> Iterator[Browser]:
+    found = shutil.which("chromium")
+    if found is None:
+        pytest.skip("chromium is not installed")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(executable_path=found, args=CHROMIUM)
+        yield browser
+        browser.close()
+
+
+@pytest.fixture(params=[True, False], ids=["with script", "without script"])
+def context(
+    chromium: Browser, gateway: Gateway, request: pytest.FixtureRequest
+) -> Iterator[BrowserContext]:
+    opened = chromium.new_context(base_url=gateway.url, java_script_enabled=request.param)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def page(context: BrowserContext) -> Iterator[Page]:
+    """A page of somebody who has signed in; a complaint in the console fails the test."""
+    opened = context.new_page()
+    complaints: list[str] = []
+    opened.on(
+        "console", lambda said: complaints.append(said.text) if said.type == "error" else None
+    )
+    opened.on("pageerror", lambda error: complaints.append(str(error)))
+    sign_in(opened)
+    yield opened
+    assert [text for text in complaints if "status of 4" not in text] == []
+
+
+def sign_in(page: Page) -> None:
+    page.goto("/login?next=/tenants")
+    page.get_by_label("E-mail").fill(EMAIL)
+    page.get_by_label("Password").fill(PASSWORD)
+    page.get_by_role("button", name="Sign in").click()
+    page.wait_for_url("**/tenants")

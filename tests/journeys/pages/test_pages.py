@@ -1,0 +1,134 @@
+"""What an operator does in a real browser, with script and without it (04 section 5.18)."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+from playwright.sync_api import Browser, BrowserContext, Page, expect
+
+from tests.journeys.pages.conftest import Gateway, sign_in
+
+pytestmark = pytest.mark.browser
+
+RIGHT = "pipeline:\n  - mask\n"
+WRONG = "pipeline:\n  - msk\n"
+with_script = pytest.mark.parametrize("context", [True], indirect=True, ids=["with script"])
+
+
+def test_a_wrong_document_is_refused_with_its_line_and_a_right_one_is_saved(page: Page) -> None:
+    page.get_by_role("link", name="orchid").click()
+    page.get_by_label("Document, YAML").fill(WRONG)
+    page.get_by_label("Message").fill("mask alone")
+    page.get_by_role("button", name="Save version").click()
+
+    expect(page.get_by_role("heading", name="Not saved")).to_be_visible()
+    expect(page.get_by_text("line 2:5")).to_be_visible()
+    expect(page.get_by_label("Document, YAML")).to_have_value(WRONG)
+    expect(page.get_by_label("Message")).to_have_value("mask alone")
+
+    page.get_by_label("Document, YAML").fill(RIGHT)
+    page.get_by_role("button", name="Save version").click()
+
+    expect(page.get_by_text("Version 1 is saved and published.")).to_be_visible()
+    expect(page.get_by_label("Document, YAML")).to_have_value(RIGHT)
+
+
+def test_a_key_is_seen_once_and_then_only_its_start(page: Page) -> None:
+    page.goto("/tenants/orchid")
+    page.get_by_label("New key for").fill("laptop")
+    page.get_by_role("button", name="Issue a key").click()
+
+    plaintext = page.locator("#plaintext").inner_text()
+    assert re.fullmatch(r"cg_live_[A-Z2-7]{26}", plaintext)
+
+    page.get_by_role("link", name="Done, the key is kept").click()
+    expect(page.get_by_text(f"cg_live_{plaintext[8:16]}…")).to_be_visible()
+    assert plaintext not in page.content()
+
+    page.get_by_role("link", name="Revoke laptop…").click()
+    page.get_by_role("button", name="Revoke the key").click()
+    expect(page.get_by_text("The key laptop is revoked.")).to_be_visible()
+
+
+def test_the_theme_is_chosen_and_stays(page: Page) -> None:
+    page.get_by_label(re.compile("^Theme")).click()
+    page.get_by_role("button", name="Dark").click()
+
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+    page.goto("/")
+    expect(page.locator("html")).to_have_attribute("data-theme", "dark")
+
+
+def test_signing_out_closes_the_pages(page: Page) -> None:
+    page.get_by_label(re.compile("^Account")).click()
+    page.get_by_role("button", name="Sign out").click()
+    page.goto("/tenants")
+
+    expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
+
+
+@with_script
+def test_the_overview_shows_a_request_within_five_seconds_of_its_answer(
+    page: Page, gateway: Gateway
+) -> None:
+    page.goto("/")
+    expect(page.get_by_text("Nothing observed yet")).to_be_visible()
+
+    gateway.ask("Hello")
+
+    expect(page.locator("#requests")).to_have_text("1", timeout=5_000)
+    expect(page.locator("#loss-words")).to_have_text("Nothing lost", timeout=5_000)
+    gateway.ask("And again")
+    expect(page.locator("#requests")).to_have_text("2", timeout=5_000)
+
+
+@with_script
+def test_a_refresh_moves_neither_the_focus_nor_an_open_note_nor_the_scroll(
+    page: Page, gateway: Gateway
+) -> None:
+    gateway.ask("Hello")
+    page.goto("/")
+    page.get_by_label("About gross").click()
+    page.get_by_role("group", name="Components").focus()
+    page.get_by_label("About gross").click()
+    page.evaluate("scrollTo(0, 200)")
+
+    gateway.ask("And again")
+
+    expect(page.locator("#requests")).to_have_text("2", timeout=5_000)
+    expect(page.get_by_text("History is re-sent each turn")).to_be_visible()
+    assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "About gross"
+    assert page.evaluate("scrollY") == 200
+
+
+@with_script
+def test_a_gateway_that_is_gone_is_said(page: Page, context: BrowserContext) -> None:
+    page.goto("/")
+    expect(page.locator("#live")).to_have_text("Live")
+
+    context.set_offline(True)
+
+    expect(page.locator("#live")).to_contain_text("Offline since", timeout=10_000)
+    context.set_offline(False)
+    expect(page.locator("#live")).to_have_text("Live", timeout=10_000)
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("width", [390, 1440])
+def test_no_page_scrolls_sideways(
+    chromium: Browser, gateway: Gateway, width: int, scheme: str
+) -> None:
+    gateway.ask("Hello")
+    opened = chromium.new_context(
+        base_url=gateway.url,
+        viewport={"width": width, "height": 844},
+        color_scheme="dark" if scheme == "dark" else "light",
+    )
+    page = opened.new_page()
+    sign_in(page)
+
+    for path in ("/", "/tenants", "/tenants/orchid", "/nowhere"):
+        page.goto(path)
+        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
+    opened.close()

@@ -1,0 +1,126 @@
+"""A recorded session goes through the whole product: command, gateway, simulated provider."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests import house
+
+START_S = 60
+SESSIONS = sorted((house.ROOT / "tests/data/sessions").glob("*.json"))
+
+
+@dataclass(frozen=True)
+class Served:
+    """A gateway of the test's own and the key of its first tenant."""
+
+    url: str
+    key: str
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return int(probe.getsockname()[1])
+
+
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """`make run` in an empty data directory, in which requests may name their own time."""
+    folder = tmp_path_factory.mktemp("served")
+    bind = f"127.0.0.1:{free_port()}"
+    printed = folder / "printed"
+    environment = {
+        "PATH": os.defpath,
+        "HEADRACE_BIND": bind,
+        "HEADRACE_DATA_DIR": str(folder / "var"),
+        "HEADRACE_TEST_CLOCK": "1",
+    }
+    with printed.open("wb") as output:
+        server = subprocess.Popen(
+            [sys.executable, "manage.py", "serve"],
+            cwd=house.ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT,
+        )  # fmt: skip
+    try:
+        wait_until_ready(f"http://{bind}/readyz", server, printed)
+        keys = re.findall(r"cg_live_[A-Z2-7]{26}", printed.read_text(encoding="utf-8"))
+        yield Served(f"http://{bind}", keys[0])
+    finally:
+        server.terminate()
+        server.wait(30)
+
+
+def wait_until_ready(url: str, server: subprocess.Popen[bytes], printed: Path) -> None:
+    deadline = time.monotonic() + START_S
+    while time.monotonic() < deadline and server.poll() is None:
+        try:
+            if httpx.get(url, timeout=2).is_success:
+                return
+        except httpx.TransportError:
+            time.sleep(0.1)
+    pytest.fail(f"the server did not get ready: {printed.read_text(encoding='utf-8')}")
+
+
+def compared(served: Served, recording: Path, *options: str) -> dict[str, Any]:
+    command = [
+        Path(sys.executable).parent / "headrace",
+        "replay",
+        str(recording),
+        "--url",
+        served.url,
+    ]
+    more = ["--key", served.key, "--compressed", "--compare", "--json", *options]
+    ran = subprocess.run([*command, *more], capture_output=True, text=True, check=False)
+    assert ran.returncode == 0, ran.stdout + ran.stderr
+    value: dict[str, Any] = json.loads(ran.stdout)
+    return value
+
+
+@pytest.mark.parametrize("recording", SESSIONS, ids=lambda path: path.stem)
+def test_a_long_session_saves_tokens_and_money_and_still_reads_the_providers_cache(
+    served: Served, recording: Path
+) -> None:
+    value = compared(served, recording)
+
+    with_, without = value["runs"]
+    assert with_["totals"]["failed"] == without["totals"]["failed"] == 0
+    assert with_["totals"]["saved"] > 0
+    assert with_["totals"]["cache_read"] > with_["totals"]["cache_write"]
+    assert value["difference"]["cache_write"] < 0
+    assert float(value["difference"]["usd"]) < 0
+
+
+def test_what_the_gateway_counted_is_what_the_answers_said(served: Served) -> None:
+    with_, without = compared(served, SESSIONS[0], "--stream")["runs"]
+
+    sums, counted = with_["totals"], with_["stats"]
+    assert counted["requests"] == sums["turns"]
+    assert counted["tokens_before"] == sums["before"]
+    assert counted["tokens_after"] == sums["after"]
+    assert counted["cache_read_tokens"] == sums["cache_read"]
+    assert counted["cache_write_tokens"] == sums["cache_write"]
+    assert without["stats"]["bypassed.header"] == without["totals"]["turns"]
+
+
+def test_an_unknown_key_is_refused_on_every_turn(served: Served) -> None:
+    recording = house.ROOT / "tests/data/claude-code/rewound.jsonl"
+    command = [sys.executable, "-m", "dataplane.replay", str(recording), "--url", served.url]
+    wrong = ["--key", f"cg_live_{'A' * 26}", "--compressed", "--json"]
+
+    ran = subprocess.run([*command, *wrong], capture_output=True, text=True, check=False)
+
+    assert ran.returncode == 1
+    assert {turn["status"] for turn in json.loads(ran.stdout)["runs"][0]["turns"]} == {401}
