@@ -89,7 +89,7 @@ run: $(RUN_STAMP) ## Serve everything on HEADRACE_BIND (default 127.0.0.1:8000)
 	@exec $(BIN)/python manage.py serve
 
 demo: $(RUN_STAMP) ## Give every page life: simulated provider and the repository's own sessions
-	@exec $(BIN)/python tools/demo.py
+	@exec $(BIN)/python -m tools.demo
 
 bench: $(DEV_STAMP) ## Print the table of speed and size figures
-	@$(BIN)/python tools/bench.py
+	@$(BIN)/python -m tools.bench

@@ -1,0 +1,57 @@
+"""Run every scenario and print the table; `--json FILE` writes it for machines."""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import datetime
+import json
+import platform
+import sys
+from pathlib import Path
+
+import psutil
+
+from tools.bench.scenarios import SCENARIOS, Row, servers
+
+
+def machine() -> str:
+    """The machine the figures belong to."""
+    memory = psutil.virtual_memory().total >> 30
+    return (
+        f"{psutil.cpu_count()} cores, {memory} GiB, {platform.machine()}, "
+        f"Python {platform.python_version()}"
+    )
+
+
+def table(rows: list[Row]) -> str:
+    marks = {True: "yes", False: "**no**", None: ""}
+    lines = ["| what | measured | must reach | reached |", "|---|---|---|---|"]
+    lines += [f"| {r.what} | {r.value} | {r.bound} | {marks[r.reached]} |" for r in rows]
+    return "\n".join(lines)
+
+
+async def measure() -> list[Row]:
+    with servers() as bench:
+        rows: list[Row] = []
+        for scenario in SCENARIOS:
+            sys.stderr.write(f"{scenario.__name__}\n")
+            rows += await scenario(bench)
+        return rows
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
+    parser.add_argument("--json", type=Path, help="write the figures to this file as well")
+    options = parser.parse_args()
+    rows = asyncio.run(measure())
+    today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
+    sys.stdout.write(f"{today}, {machine()}\n\n{table(rows)}\n")
+    if options.json:
+        figures = {"date": today, "machine": machine(), "rows": [vars(row) for row in rows]}
+        options.json.write_text(json.dumps(figures, indent=1, ensure_ascii=False) + "\n")
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

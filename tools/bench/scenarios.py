@@ -1,0 +1,242 @@
+"""What is measured, one function per line of the table (00-start-here.md section 4)."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import tempfile
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import msgspec
+
+from dataplane.core.components import components
+from dataplane.core.config import resource
+from dataplane.core.config.check import check
+from dataplane.core.config.layers import Context
+from dataplane.core.identity import digest_of
+from tools.bench import bodies, load
+from tools.bench.processes import Server, free_port, running, uvicorn
+
+KEY = "cg_live_BENCHBENCHBENCHBENCHBENCHBE"
+OFF = "pipeline: []\n"
+# Every output but the newest is offloaded, so that a warm turn replays a decision for each.
+DETERMINISTIC = """\
+pipeline: [dedup, format, mask, collapse]
+components:
+  mask: {keep_recent: 1, cold_cache: true}
+cache: {mode: "off"}
+"""
+WARM_UP, REQUESTS = 30, 300
+STREAMS, EVENTS, GAP_MS = 32, 200, 10
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of the table. reached: None where the specification names no bound."""
+
+    what: str
+    value: str
+    bound: str
+    reached: bool | None
+
+
+@dataclass
+class Bench:
+    """The servers of one run. gateways: by the document that they serve."""
+
+    simulator: Server
+    bare: Server
+    off: Server
+    shaping: Server
+
+
+@contextmanager
+def servers() -> Iterator[Bench]:
+    with ExitStack() as stack, tempfile.TemporaryDirectory(prefix="headrace-bench-") as folder:
+        port = free_port()
+        arguments = ["-m", "dataplane.simulator", "--port", str(port)]
+        simulator = stack.enter_context(running(arguments, port=port, path="/v1/models"))
+        port = free_port()
+        bare = stack.enter_context(
+            running(
+                uvicorn("tools.bench.bare:application", port),
+                port=port,
+                path="/v1/models",
+                env={"UPSTREAM": simulator.url},
+            )
+        )
+        made = [
+            stack.enter_context(_gateway(Path(folder) / name, document, simulator.url))
+            for name, document in (("off", OFF), ("shaping", DETERMINISTIC))
+        ]
+        yield Bench(simulator, bare, *made)
+
+
+@contextmanager
+def _gateway(folder: Path, document: str, upstream: str) -> Iterator[Server]:
+    folder.mkdir()
+    snapshot = folder / "snapshot.json"
+    snapshot.write_bytes(resource.bundle(_resources(document, upstream)))
+    port = free_port()
+    env = {"HEADRACE_SNAPSHOT": str(snapshot), "HEADRACE_STATE_DIR": str(folder / "state")}
+    arguments = uvicorn("dataplane.asgi:application", port)
+    with running(arguments, port=port, path="/healthz", env=env) as server:
+        yield server
+
+
+def _resources(document: str, upstream: str) -> list[resource.Resource]:
+    checked = check(document, context=Context(components()))
+    assert checked.effective is not None, checked.problems  # noqa: S101
+    effective = checked.effective
+    values = msgspec.to_builtins(effective.document)
+    variant = resource.Variant("v1", 1, effective.effective_hash, "base", effective.host, values)
+    upstreams = [resource.Upstream("sim", "anthropic", upstream)]
+    tenant = resource.TenantBody(
+        "ten_bench", "bench", "Bench", {"anthropic": "sim"}, [variant], store=values["store"]
+    )
+    digest = digest_of(KEY.encode())
+    entry = (digest, resource.TOKEN_KIND, "ten_bench", "bench")
+    named: list[tuple[str, str, bytes]] = [
+        (resource.NODE, "default", resource.encode(resource.NodeBody(upstreams))),
+        (resource.AUTH_INDEX, digest[0], resource.encode([entry])),
+        (resource.TENANT, "ten_bench", resource.encode(tenant)),
+    ]
+    return [
+        resource.Resource(resource.Envelope(kind, name, 1, 1, resource.hash_of(body)), body)
+        for kind, name, body in named
+    ]
+
+
+def headers(session: str = "bench") -> dict[str, str]:
+    return {
+        "content-type": "application/json",
+        "anthropic-version": "2023-06-01",
+        "x-api-key": "sk-bench",
+        "x-context-guru-token": KEY,
+        "x-context-guru-session": session,
+    }
+
+
+async def _cpu_ms(server: Server, body: bytes) -> float:
+    """Processor milliseconds per request, four side by side."""
+    url = server.url + "/v1/messages"
+    await load.requests(url, [(body, headers())] * WARM_UP, side_by_side=4)
+    before = server.cpu_s()
+    await load.requests(url, [(body, headers())] * REQUESTS, side_by_side=4)
+    return (server.cpu_s() - before) / REQUESTS * 1000
+
+
+async def pass_through(bench: Bench) -> list[Row]:
+    body = bodies.plain_body(16 << 10)
+    # Interleaved, so that a noisy moment hits both.
+    pairs = [(await _cpu_ms(bench.bare, body), await _cpu_ms(bench.off, body)) for _ in range(3)]
+    bare = statistics.median(pair[0] for pair in pairs)
+    ours = statistics.median(pair[1] for pair in pairs)
+    ratio = ours / bare
+    return [
+        Row("bare proxy, 16 KB: CPU per request", f"{bare:.3f} ms", "", None),
+        Row("pass-through, 16 KB: CPU per request", f"{ours:.3f} ms", "", None),
+        Row("the same, against the bare proxy", f"{ratio:.2f} ×", "≤ 3 ×", ratio <= 3),
+    ]
+
+
+async def streaming(bench: Bench) -> list[Row]:
+    async def p99(server: Server) -> float:
+        url = server.url + "/v1/messages"
+        lags = await load.event_lags(url, headers(), streams=STREAMS, events=EVENTS, gap_ms=GAP_MS)
+        return load.percentile(lags, 0.99)
+
+    before = bench.off.rss_mib()
+    pairs = [(await p99(bench.bare), await p99(bench.off)) for _ in range(3)]
+    bare = statistics.median(pair[0] for pair in pairs)
+    ours = statistics.median(pair[1] for pair in pairs)
+    grown = bench.off.rss_mib() - before
+    shape = f"{STREAMS} streams × {EVENTS} events"
+    return [
+        Row(f"bare proxy, {shape}: p99 event lag", f"{bare:.2f} ms", "", None),
+        Row(f"{shape}: p99 event lag", f"{ours:.2f} ms", "≤ 2 × bare", ours <= 2 * bare),
+        Row(f"{shape}, three times: memory grown", f"{grown:.1f} MiB", "", None),
+    ]
+
+
+async def _added_ms(bench: Bench, batch: list[tuple[bytes, dict[str, str]]]) -> list[float]:
+    """What the gateway itself adds to each request, ms, as its counters have it."""
+    url = bench.shaping.url
+    found = []
+    async with load.session() as client:
+        for body, own in batch:
+            before = await _stats(client, url)
+            await load.post(client, url + "/v1/messages", body, own)
+            after = await _stats(client, url)
+            total = after["cg_added_ms_avg"] * after["requests"]
+            found.append(total - before["cg_added_ms_avg"] * before["requests"])
+    return found
+
+
+async def _stats(client: aiohttp.ClientSession, url: str) -> dict[str, Any]:
+    async with client.get(url + "/stats", headers={"x-context-guru-token": KEY}) as answer:
+        found: dict[str, Any] = await answer.json()
+        return found
+
+
+async def compaction(bench: Bench) -> list[Row]:
+    rows = []
+    medians = {}
+    for megabytes, turns in ((1, 40), (8, 8)):
+        body = bodies.agent_body(outputs=200 * megabytes, size=4800, seed=megabytes)
+        own = headers(f"replay-{megabytes}")
+        await _added_ms(bench, [(body, own)])
+        added = await _added_ms(bench, [(body, own)] * turns)
+        medians[megabytes] = statistics.median(added)
+        size = f"{len(body) / (1 << 20):.1f} MB, {200 * megabytes} outputs replayed: added"
+        if megabytes == 1:
+            tail = load.percentile(added, 0.99)
+            rows.append(_bound(f"{size}, p50", medians[1], 25))
+            rows.append(_bound(f"{size}, p99", tail, 60))
+        else:
+            ratio = medians[8] / medians[1]
+            rows.append(
+                Row(f"{size}, p50", f"{medians[8]:.1f} ms ({ratio:.1f} ×)", "≤ 10 ×", ratio <= 10)
+            )
+    firsts = [
+        (bodies.agent_body(outputs=200, size=4800, seed=seed), headers(f"first-{seed}"))
+        for seed in range(20, 28)
+    ]
+    first = statistics.median(await _added_ms(bench, firsts))
+    return [*rows, _bound("1 MB, 200 outputs at first sight: added, p50", first, 120)]
+
+
+async def store_commits(bench: Bench) -> list[Row]:
+    """64 sessions side by side, each turn with new originals of about 12 KB."""
+    batch = [
+        (bodies.agent_body(outputs=turn, size=12_000, seed=1000 + s), headers(f"commit-{s}"))
+        for turn in (2, 3, 4)
+        for s in range(64)
+    ]
+    url = bench.shaping.url
+    await load.requests(url + "/v1/messages", batch, side_by_side=64)
+    async with load.session() as client:
+        p99 = (await _stats(client, url))["store"]["commit_ms_p99"]
+    return [_bound("store commit before emit, 64 sessions: p99", p99, 10)]
+
+
+async def at_rest(bench: Bench) -> list[Row]:
+    await asyncio.sleep(0.2)
+    ready = bench.off.ready_after_s
+    memory = bench.off.rss_mib()
+    return [
+        Row("start to ready", f"{ready:.2f} s", "< 5 s", ready < 5),
+        Row("resident memory after pass-through", f"{memory:.0f} MiB", "< 250 MiB", memory < 250),
+    ]
+
+
+def _bound(what: str, value: float, bound: float) -> Row:
+    return Row(what, f"{value:.1f} ms", f"≤ {bound:g} ms", value <= bound)
+
+
+SCENARIOS = (pass_through, streaming, compaction, store_commits, at_rest)
