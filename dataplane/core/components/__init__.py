@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import importlib
 import pkgutil
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
 from dataplane.core.declaration import Declaration
@@ -13,13 +13,15 @@ from dataplane.core.declaration import Declaration
 
 @functools.cache
 def components() -> Mapping[str, Declaration]:
-    """The declarations of this build by name, in the order of their module names.
+    """The declarations of this build by name, in the order of their module names."""
+    modules = sorted(module.name for module in pkgutil.iter_modules(__path__))
+    return by_name(importlib.import_module(f"{__name__}.{name}").COMPONENT for name in modules)
 
-    Two modules that declare the same name raise ValueError: the process must not start.
-    """
+
+def by_name(declarations: Iterable[Declaration]) -> Mapping[str, Declaration]:
+    """ValueError when two have the same name: the process must not start."""
     found: dict[str, Declaration] = {}
-    for module in sorted(pkgutil.iter_modules(__path__), key=lambda module: module.name):
-        declaration = importlib.import_module(f"{__name__}.{module.name}").COMPONENT
+    for declaration in declarations:
         if declaration.name in found:
             raise ValueError(f"two components are named {declaration.name}")
         found[declaration.name] = declaration

@@ -39,7 +39,7 @@ def damerau_levenshtein(left: str, right: str, reach: int) -> int:
         if min(here) > reach:
             return reach + 1
         before, above = above, here
-    return above[-1]
+    return min(above[-1], reach + 1)
 
 
 def _shared(left: str, right: str) -> int:

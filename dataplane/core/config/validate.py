@@ -183,7 +183,7 @@ def _misfit(misfit: Misfit, entry: Entry, path: Path, key: Key) -> Problem:
         return with_edits(found, "delete", Edit("delete", at))
     if misfit.code == "config.not_in_enum":
         return _nearest_choice(found, key, value)
-    if misfit.better is not None:
+    if misfit.better is not None and not key.secret:
         return with_edits(found, "set", Edit("set", at, value=misfit.better))
     return found
 
