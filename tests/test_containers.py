@@ -7,7 +7,7 @@ import re
 import subprocess
 from pathlib import Path
 
-import compose  # type: ignore[import-untyped]
+import compose
 
 from tests import house
 

@@ -75,13 +75,8 @@ def wait_until_ready(url: str, server: subprocess.Popen[bytes], printed: Path) -
 
 
 def compared(served: Served, recording: Path, *options: str) -> dict[str, Any]:
-    command = [
-        Path(sys.executable).parent / "headrace",
-        "replay",
-        str(recording),
-        "--url",
-        served.url,
-    ]
+    headrace = str(Path(sys.executable).parent / "headrace")
+    command = [headrace, "replay", str(recording), "--url", served.url]
     more = ["--key", served.key, "--compressed", "--compare", "--json", *options]
     ran = subprocess.run([*command, *more], capture_output=True, text=True, check=False)
     assert ran.returncode == 0, ran.stdout + ran.stderr
