@@ -26,11 +26,7 @@ from dataplane.core.config.problems import (
     problem,
 )
 from dataplane.core.config.registry import SCHEMA_VERSION, Key, registry
-from dataplane.core.config.resolve import (
-    ConfiguredComponent,
-    Effective,
-    steps,
-)
+from dataplane.core.config.resolve import Effective, steps
 from dataplane.core.config.resource import Host
 from dataplane.core.config.secrets import HIDDEN, credentials_in
 from dataplane.core.config.tree import (
@@ -43,6 +39,7 @@ from dataplane.core.config.tree import (
 )
 from dataplane.core.config.validate import validate
 from dataplane.core.declaration import Declaration, Refusal
+from dataplane.core.pipeline import PipelineStep
 
 _ENVELOPE = ("schema_version", "sources")
 _PRESET_ON_A_NODE = Refusal(
@@ -64,7 +61,7 @@ class Checked:
     tree: MappingNode | None
     canonical: bytes | None = None
     effective: Effective | None = None
-    steps: tuple[ConfiguredComponent, ...] = ()
+    steps: tuple[PipelineStep, ...] = ()
 
     @property
     def errors(self) -> tuple[Problem, ...]:
@@ -83,7 +80,7 @@ class Checked:
 class Compiled:
     """What a node runs for one variant; problems holds warnings and advice."""
 
-    steps: tuple[ConfiguredComponent, ...]
+    steps: tuple[PipelineStep, ...]
     host: Host
     effective: Effective
     problems: tuple[Problem, ...]

@@ -232,9 +232,9 @@ class Composer:
 
     def _duplicate(self, first: Entry, second: Entry, path: Path) -> None:
         at = (*path, second.key)
-        lines = {"first": _line(first), "second": _line(second)}
-        found = problem("config.duplicate_key", at, second.key_span, key=shown(second.key), **lines)
-        edit = Edit("delete", found.path, anchor=f"line {lines['second']}")
+        facts = {"key": shown(second.key), "first": _at(first), "second": _at(second)}
+        found = problem("config.duplicate_key", at, second.key_span, **facts)
+        edit = Edit("delete", found.path, anchor=_at(second))
         self._note(with_edits(found, "delete", edit))
 
     def _tag(self, event: Any, path: Path) -> None:
@@ -277,8 +277,9 @@ def _is_mapping(event: CollectionStartEvent) -> bool:
     return isinstance(event, MappingStartEvent)
 
 
-def _line(entry: Entry) -> int:
-    return entry.key_span.line if entry.key_span else 0
+def _at(entry: Entry) -> str:
+    span = entry.key_span
+    return f"line {span.line}, column {span.column}" if span else "an unknown place"
 
 
 def _moved(node: Node, span: Span) -> Node:

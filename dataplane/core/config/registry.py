@@ -181,7 +181,10 @@ def _described(found: Key, meta: msgspec.Meta) -> Key:
         minimum=found.minimum if meta.ge is None else meta.ge,
         maximum=found.maximum if meta.le is None else meta.le,
         pattern=meta.pattern or found.pattern,
-        lengths=(meta.min_length, meta.max_length),
+        lengths=(
+            found.lengths[0] if meta.min_length is None else meta.min_length,
+            found.lengths[1] if meta.max_length is None else meta.max_length,
+        ),
     )
 
 

@@ -22,6 +22,7 @@ from dataplane.core.config.resource import Host
 from dataplane.core.config.tree import Path, pointer
 from dataplane.core.config.validate import Leaf
 from dataplane.core.declaration import Declaration
+from dataplane.core.pipeline import PipelineStep
 
 DEFAULT = DocumentRef("default", f"schema{SCHEMA_VERSION}")
 _HOST_KEYS = ("mode", "force_model", "inject_expand", "recovery_require_path")
@@ -73,14 +74,6 @@ class Effective:
     def pipeline(self) -> list[str]:
         pipeline: list[str] = self.document["pipeline"]
         return pipeline
-
-
-@dataclass(frozen=True, slots=True)
-class ConfiguredComponent:
-    """One entry of a compiled pipeline; config is None when the component takes no keys."""
-
-    declaration: Declaration
-    config: msgspec.Struct | None
 
 
 def naming(contributions: Sequence[Contribution]) -> tuple[int, str] | None:
@@ -141,11 +134,11 @@ def host_of(document: Mapping[str, Any]) -> Host:
 
 def steps(
     document: Mapping[str, Any], components: Mapping[str, Declaration]
-) -> tuple[ConfiguredComponent, ...]:
+) -> tuple[PipelineStep, ...]:
     """The pipeline of an effective document, ready to run."""
     blocks = document["components"]
     return tuple(
-        ConfiguredComponent(declared, _config(declared, blocks.get(declared.name, {})))
+        PipelineStep(declared, _config(declared, blocks.get(declared.name, {})))
         for declared in (components[name] for name in document["pipeline"])
     )
 

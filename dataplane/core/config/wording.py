@@ -67,7 +67,7 @@ SYNTAX = {
         "Write `key: value` lines.",
     ),
     "config.duplicate_key": _error(
-        "{key} is written twice here: in line {first} and in line {second}.",
+        "Duplicate key {key}: first at {first}, again at {second}.",
         "Only one of the two could take effect, and which one would be a guess.",
         "Delete one of them.",
     ),

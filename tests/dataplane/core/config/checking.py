@@ -30,6 +30,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     names: Annotated[
         list[Annotated[str, msgspec.Meta(pattern="^[a-z]+$", max_length=8)]],
         key("Names."),
+        msgspec.Meta(max_length=3),
     ] = []
     model: Annotated[Model, key("The model.")] = Model()
 

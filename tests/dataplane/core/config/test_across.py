@@ -118,6 +118,7 @@ def test_what_is_legal_but_odd_is_said(text: str, found: list[str]) -> None:
 
     assert outcome.errors == ()
     assert places(text) == found
+    assert len(outcome.warnings) + len(outcome.advice) == len(found)
 
 
 def test_an_overridden_preset_lists_what_it_would_have_added() -> None:

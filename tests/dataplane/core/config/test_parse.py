@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 
 import pytest
 from hypothesis import given
@@ -126,10 +127,22 @@ def test_a_quoted_merge_sign_is_an_ordinary_key() -> None:
     assert values("'<<': 1\n") == {"<<": 1}
 
 
-def test_a_duplicate_key_names_both_lines() -> None:
+def test_a_number_of_many_digits_is_an_infinity() -> None:
+    assert values(f"[{'9' * 5000}, -{'9' * 5000}, 0x{'f' * 5000}]\n".join(("a: ", ""))) == {
+        "a": [math.inf, -math.inf, math.inf]
+    }
+
+
+def test_an_alias_of_a_scalar_keeps_its_value() -> None:
+    assert values("a: &x '1'\nb: *x\n") == {"a": "1", "b": "1"}
+
+
+def test_a_duplicate_key_names_both_places() -> None:
     (problem,) = parse("a: 1\nb: 2\na: 3\n").problems
 
-    assert problem.message == "a is written twice here: in line 1 and in line 3."
+    assert (
+        problem.message == "Duplicate key a: first at line 1, column 1, again at line 3, column 1."
+    )
 
 
 def test_a_duplicate_key_in_json_is_refused_as_in_yaml() -> None:

@@ -234,6 +234,11 @@ def test_a_node_refuses_a_document_without_a_bottom() -> None:
         check_document(document, components())
 
 
+def test_a_document_holds_json_values_only() -> None:
+    with pytest.raises(TypeError, match="bytes"):
+        check_document({"force_model": b"m"}, components())
+
+
 def test_a_price_is_converted_through_its_text() -> None:
     document = resolved("cache: {keepalive_max_usd_per_ping: 0.1}\n").document
 

@@ -188,6 +188,10 @@ def test_an_integer_may_be_written_as_a_whole_number_of_any_spelling(written: st
         ("size: true", "config.wrong_type", Range("integer", 1), None),
         ("size: 1.5", "config.wrong_type", Range("integer", 1), None),
         ("size: ten", "config.wrong_type", Range("integer", 1), None),
+        ("size: {a: 1}", "config.wrong_type", Range("integer", 1), None),
+        ("names: [a, b, c, d]", "config.bad_length", None, None),
+        ("names: [~]", "config.null_value", Range("string"), None),
+        ("model: {source: ~}", "config.null_value", OneOf(("incoming", "config")), None),
         ("size: [1]", "config.wrong_type", Range("integer", 1), None),
         ("size:", "config.null_value", Range("integer", 1), None),
         ("size: ~", "config.null_value", Range("integer", 1), None),
@@ -279,6 +283,13 @@ def test_an_empty_block_of_a_component_without_keys_is_legal(block: str) -> None
 def test_the_cache_block_has_its_own_bounds(line: str, code: str) -> None:
     """01 section 3, rows `document`."""
     assert codes(f"pipeline: [mask]\ncache:\n  {line}\n") == [code]
+
+
+def test_a_pipeline_entry_that_is_no_text_is_reported_and_the_rest_is_checked() -> None:
+    assert places("pipeline: [mask, 7, msk]\n") == [
+        "config.wrong_type 1:18 /pipeline/1",
+        "config.unknown_component 1:21 /pipeline/2",
+    ]
 
 
 def test_a_pipeline_has_at_most_forty_entries() -> None:
