@@ -6,6 +6,7 @@ import asyncio
 import zlib
 from collections.abc import Awaitable, Callable, MutableMapping
 from typing import Any
+from urllib.parse import quote
 
 import zstandard
 
@@ -53,6 +54,12 @@ class Call:
     def path(self) -> str:
         path: str = self.scope["path"]
         return path
+
+    @property
+    def spelt_path(self) -> str:
+        """The path as the client wrote it, percent escapes included."""
+        raw: bytes | None = self.scope.get("raw_path")
+        return quote(self.path) if raw is None else raw.decode("latin-1")
 
     @property
     def headers(self) -> Headers:

@@ -20,7 +20,7 @@ from dataplane.core.gates import OFFLOAD_GATES
 from dataplane.core.wire.refusal import REFUSALS
 
 if TYPE_CHECKING:
-    from dataplane.asgi import Node
+    from dataplane.adapters.node import Node
 
 _SCOPE = "Counted in this process since its start, summed over tenants."
 _PLAIN = {

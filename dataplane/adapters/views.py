@@ -20,7 +20,7 @@ from dataplane.core.effects import Found, Recall, Recalled, Scope
 from dataplane.core.session import usable
 
 if TYPE_CHECKING:
-    from dataplane.asgi import Node
+    from dataplane.adapters.node import Node
 
 JSON_HEADERS = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
 _GONE = (Found.EXPIRED, Found.DELETED)

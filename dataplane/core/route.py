@@ -6,6 +6,7 @@ The path carries only the dialect; which upstream serves it is the tenant's conf
 from __future__ import annotations
 
 from typing import NamedTuple
+from urllib.parse import unquote
 
 from dataplane.core.wire.message import Dialect
 
@@ -48,6 +49,7 @@ class RouteError(ValueError):
 def match(path: str, *, method: str, is_anthropic: bool) -> Route:
     """The route of an address. Raises RouteError.
 
+    path: as the client spelt it, percent escapes included; it goes on in the same spelling.
     is_anthropic: the request carries `anthropic-version`, which decides for bare addresses that
     both families have.
     """
@@ -62,7 +64,7 @@ def match(path: str, *, method: str, is_anthropic: bool) -> Route:
 
 
 def _narrowed(path: str) -> tuple[str, str]:
-    if any(part.startswith(OWN_PREFIX) for part in path.split("/")):
+    if any(part.startswith(OWN_PREFIX) for part in unquote(path).split("/")):
         raise RouteError("token_in_url")
     if not path.startswith("/t/"):
         return "", path
@@ -78,8 +80,12 @@ def _family(path: str, *, is_anthropic: bool) -> tuple[str, str]:
             return family, path[len(family) + 1 :]
     if path.startswith("/inference/"):
         return "bob", path[len("/inference") :]
-    if path.startswith(_MESSAGES):
+    if _is_under(path, _MESSAGES):
         return "anthropic", path
-    if path == _CHAT or path.startswith("/v1/responses"):
+    if path == _CHAT or _is_under(path, "/v1/responses"):
         return "openai", path
     return ("anthropic" if is_anthropic else "openai"), path
+
+
+def _is_under(path: str, place: str) -> bool:
+    return path == place or path.startswith(place + "/")

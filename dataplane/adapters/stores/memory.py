@@ -31,7 +31,7 @@ class MemoryStore:
         return None
 
     async def close(self) -> None:
-        self._tenants.clear()
+        return None
 
     def set_limits(self, tenant: str, limits: StoreLimits) -> None:
         self._tenant(tenant).limits = limits

@@ -47,7 +47,7 @@ class _Choice(msgspec.Struct):
 
 
 class _Completion(msgspec.Struct):
-    choices: list[_Choice] = msgspec.field(default_factory=list)
+    choices: list[_Choice] | None = None
 
 
 _completion = msgspec.json.Decoder(_Completion)
@@ -57,7 +57,7 @@ _tool_call = msgspec.json.Decoder(_ToolCall)
 def from_body(body: bytes) -> Reply:
     """The turn of a completion that came as one JSON body; with several choices there is none."""
     try:
-        (choice,) = _completion.decode(body).choices
+        (choice,) = _completion.decode(body).choices or ()
         message = choice.message or _Message()
         calls = [bytes(call) for call in message.tool_calls or ()]
         return _reply(calls, content=bytes(message.content), refusal=bytes(message.refusal))
@@ -111,7 +111,7 @@ def _reply(tool_calls: list[bytes], *, content: bytes, refusal: bytes) -> Reply:
 def _deltas(events: Iterable[SseEvent]) -> Iterable[_Message]:
     for event in events:
         if event.data and event.data != DONE:
-            for choice in _completion.decode(event.data).choices:
+            for choice in _completion.decode(event.data).choices or ():
                 if choice.delta is not None:
                     yield choice.delta
 

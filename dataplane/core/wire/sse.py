@@ -14,6 +14,8 @@ MAX_EVENT_BYTES = 8 << 20
 # "\r\r", where a stream of bare carriage returns must not wait for its next event.
 _BLANK_LINE = re.compile(rb"\r\r|\n(?:\n|\r\n|\r(?=[^\n]))")
 _LONGEST_UNDECIDED = 2  # bytes at the end of a chunk in which a blank line may have begun
+# How nearly every event is written; read in one step.
+_USUAL = re.compile(rb"(?:event: (?P<name>[^\r\n]*)\r?\n)?data: (?P<data>[^\r\n]*)(?:\r?\n){2}")
 _BOM = b"\xef\xbb\xbf"
 
 
@@ -30,9 +32,6 @@ class SseEvent:
         self.raw = raw
         self.fragment = fragment
         self._fields: tuple[bytes, bytes] | None = None
-
-    def __repr__(self) -> str:
-        return f"SseEvent({self.raw!r}, fragment={self.fragment})"
 
     @property
     def name(self) -> bytes:
@@ -51,6 +50,8 @@ class SseEvent:
 
 
 def _fields(raw: bytes) -> tuple[bytes, bytes]:
+    if usual := _USUAL.fullmatch(raw):
+        return usual["name"] or b"", usual["data"]
     name, lines = b"", []
     for line in raw.removeprefix(_BOM).splitlines():
         field, _, value = line.partition(b":")

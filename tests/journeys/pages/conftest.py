@@ -23,10 +23,15 @@ ROOT = Path(__file__).resolve().parents[3]
 EMAIL, PASSWORD = "admin@example.com", "a password for tests"
 STARTS_WITHIN_S = 60
 # What Chromium needs to run as root and to leave the network alone (06 section 13).
-CHROMIUM = (
-    "--no-sandbox --disable-gpu --disable-quic --no-first-run --disable-background-networking "
-    "--disable-component-update --disable-sync"
-).split()
+CHROMIUM = [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,12 +96,13 @@ def wait_for(url: str, log: Path) -> None:
     pytest.fail(f"nothing answers at {url}:\n{log.read_text()[-4000:]}")
 
 
-@pytest.fixture
-def gateway(tmp_path: Path) -> Iterator[Gateway]:
+@contextmanager
+def running_gateway(folder: Path) -> Iterator[Gateway]:
+    """A new deployment in the folder, and a simulated provider behind it."""
     provider, port = free_port(), free_port()
     url = f"http://127.0.0.1:{port}"
     env = os.environ | {  # noqa: TID251  a child process needs all of it
-        "HEADRACE_DATA_DIR": str(tmp_path / "var"),
+        "HEADRACE_DATA_DIR": str(folder / "var"),
         "HEADRACE_BIND": f"127.0.0.1:{port}",
         "HEADRACE_ADMIN_EMAIL": EMAIL,
         "HEADRACE_ADMIN_PASSWORD": PASSWORD,
@@ -108,7 +114,7 @@ def gateway(tmp_path: Path) -> Iterator[Gateway]:
             [sys.executable, *command], cwd=ROOT, env=env, check=True, capture_output=True
         ).stdout
     )
-    logs = tmp_path / "provider.log", tmp_path / "gateway.log"
+    logs = folder / "provider.log", folder / "gateway.log"
     serve = ("-m", "uvicorn", "controlplane.asgi:application", "--port", str(port))
     with (
         process("-m", "dataplane.simulator", "--port", str(provider), env=env, log=logs[0]),
@@ -116,6 +122,20 @@ def gateway(tmp_path: Path) -> Iterator[Gateway]:
     ):
         wait_for(f"{url}/login", logs[1])
         yield Gateway(url, made["tenant"], made["data_plane_key"])
+
+
+@pytest.fixture(scope="session")
+def gateway(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Gateway]:
+    """One for all tests, which therefore may not count on what it holds."""
+    with running_gateway(tmp_path_factory.mktemp("gateway")) as running:
+        yield running
+
+
+@pytest.fixture
+def fresh_gateway(tmp_path: Path) -> Iterator[Gateway]:
+    """One that has seen nothing."""
+    with running_gateway(tmp_path) as running:
+        yield running
 
 
 @pytest.fixture(scope="session")

@@ -30,7 +30,7 @@ def test_a_wrong_document_is_refused_with_its_line_and_a_right_one_is_saved(page
     page.get_by_label("Document, YAML").fill(RIGHT)
     page.get_by_role("button", name="Save version").click()
 
-    expect(page.get_by_text("Version 1 is saved and published.")).to_be_visible()
+    expect(page.get_by_text(re.compile(r"Version \d+ is saved and published"))).to_be_visible()
     expect(page.get_by_label("Document, YAML")).to_have_value(RIGHT)
 
 
@@ -68,19 +68,22 @@ def test_signing_out_closes_the_pages(page: Page) -> None:
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible()
 
 
-@with_script
-def test_the_overview_shows_a_request_within_five_seconds_of_its_answer(
-    page: Page, gateway: Gateway
+def test_the_overview_shows_the_first_request_within_five_seconds_of_its_answer(
+    chromium: Browser, fresh_gateway: Gateway
 ) -> None:
+    opened = chromium.new_context(base_url=fresh_gateway.url)
+    page = opened.new_page()
+    sign_in(page)
     page.goto("/")
     expect(page.get_by_text("Nothing observed yet")).to_be_visible()
 
-    gateway.ask("Hello")
+    fresh_gateway.ask("Hello")
 
     expect(page.locator("#requests")).to_have_text("1", timeout=5_000)
     expect(page.locator("#loss-words")).to_have_text("Nothing lost", timeout=5_000)
-    gateway.ask("And again")
+    fresh_gateway.ask("And again")
     expect(page.locator("#requests")).to_have_text("2", timeout=5_000)
+    opened.close()
 
 
 @with_script
@@ -89,14 +92,13 @@ def test_a_refresh_moves_neither_the_focus_nor_an_open_note_nor_the_scroll(
 ) -> None:
     gateway.ask("Hello")
     page.goto("/")
-    page.get_by_label("About gross").click()
-    page.get_by_role("group", name="Components").focus()
+    before = int(page.locator("#requests").inner_text())
     page.get_by_label("About gross").click()
     page.evaluate("scrollTo(0, 200)")
 
     gateway.ask("And again")
 
-    expect(page.locator("#requests")).to_have_text("2", timeout=5_000)
+    expect(page.locator("#requests")).to_have_text(str(before + 1), timeout=5_000)
     expect(page.get_by_text("History is re-sent each turn")).to_be_visible()
     assert page.evaluate("document.activeElement.getAttribute('aria-label')") == "About gross"
     assert page.evaluate("scrollY") == 200

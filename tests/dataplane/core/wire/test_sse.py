@@ -54,6 +54,19 @@ def test_events_do_not_depend_on_where_the_network_cut_the_bytes(
     assert tail_of_pieces == tail
 
 
+@given(stream=STREAMS)
+def test_the_fields_of_an_event_are_those_of_its_lines(stream: bytes) -> None:
+    events, _ = parsed(stream)
+
+    for event in events:
+        lines = event.raw.splitlines()
+        pairs = [(field, value) for field, _, value in (line.partition(b":") for line in lines)]
+        values = [value.removeprefix(b" ") for field, value in pairs if field == b"data"]
+        names = [value.removeprefix(b" ") for field, value in pairs if field == b"event"]
+        assert event.data == b"\n".join(values)
+        assert event.name == (names[-1] if names else b"")
+
+
 @given(stream=STREAMS | st.binary(max_size=200))
 def test_every_byte_comes_out_again(stream: bytes) -> None:
     events, tail = parsed(stream, list(range(len(stream))))

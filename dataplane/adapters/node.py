@@ -1,0 +1,238 @@
+"""One data-plane process as an ASGI application: route, admit, hand over.
+
+Source: 03-proxy-and-recovery.md 1.1, 1.2, 2.1; 07-house-style.md 4.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from typing import Any
+
+from dataplane.adapters import logs, views
+from dataplane.adapters.drive import performer
+from dataplane.adapters.gatekeeper import Gatekeeper
+from dataplane.adapters.http import Call, DisconnectedError, Receive, RefusedError, Scope, Send
+from dataplane.adapters.lastgood import LastGood
+from dataplane.adapters.proxy import CLIENT_GONE, Proxy, Ticket
+from dataplane.adapters.snapshot_file import node_identity
+from dataplane.adapters.snapshots import Principal, Snapshots, Tenant
+from dataplane.adapters.stores import StoreSet
+from dataplane.adapters.stores.choice import chosen
+from dataplane.adapters.telemetry import Telemetry
+from dataplane.adapters.upstream import UpstreamClient
+from dataplane.core import tokens
+from dataplane.core.config.resource import Source
+from dataplane.core.money import cost
+from dataplane.core.record import Record
+from dataplane.core.route import Route, RouteError, match
+from dataplane.core.ulid import RANDOM_BYTES, ulid
+from dataplane.core.wire.headers import CLOCK_HEADER
+from dataplane.settings import Settings, is_loopback
+
+log = logging.getLogger("headrace.node")
+DRAIN_S = 25
+
+
+class Node:
+    """One data-plane process: what it serves, what it keeps, and the requests in it."""
+
+    def __init__(self, settings: Settings, source: Source) -> None:
+        self.settings = settings
+        self.started_at = time.time()
+        self.node_id, self.boot_id = node_identity(settings.state_dir)
+        self.telemetry = Telemetry()
+        self.store = StoreSet(
+            settings.state_dir,
+            durability=settings.store_durability,
+            timeout_s=settings.store_commit_timeout_ms / 1000,
+        )
+        self.snapshots = Snapshots(
+            source,
+            LastGood(settings.state_dir / "config"),
+            self.node_id,
+            self.boot_id,
+            on_tenant=self._configure_store,
+        )
+        self.gatekeeper = Gatekeeper(
+            self.snapshots, failures_per_minute=settings.auth_fail_per_min, clock=time.time
+        )
+        self.inflight = 0
+        self.is_draining = False
+        self._upstream = UpstreamClient(settings)
+        self._proxy = Proxy(settings, self._upstream)
+        self._following: asyncio.Task[None] | None = None
+        self._idle = asyncio.Event()
+
+    # ---- life -----------------------------------------------------------------------------
+
+    async def start(self) -> None:
+        """Serve what was last good, then ask the source for what is new."""
+        await asyncio.to_thread(tokens.load)
+        await asyncio.to_thread(self.snapshots.restore)
+        await self.store.start()
+        await self._upstream.start()
+        try:
+            await self.snapshots.refresh()
+        except Exception:
+            # A node starts and serves without its control plane; it keeps asking.
+            log.exception("cg.snapshot_refresh_failed")
+        self._following = asyncio.get_running_loop().create_task(self.snapshots.follow())
+        log.info("cg.node_started node=%s tenants=%d", self.node_id, len(self.snapshots.tenants))
+
+    async def stop(self) -> None:
+        """Refuse new requests, let those in flight finish for a while, then close."""
+        self.is_draining = True
+        self._idle.clear()
+        if self.inflight:
+            try:
+                async with asyncio.timeout(DRAIN_S):
+                    await self._idle.wait()
+            except TimeoutError:
+                log.warning("cg.drain_timeout inflight=%d", self.inflight)
+        if self._following is not None:
+            self._following.cancel()
+            await asyncio.gather(self._following, return_exceptions=True)
+        await self._upstream.close()
+        await self.store.close()
+
+    def _configure_store(self, tenant: Tenant) -> None:
+        backend, limits = chosen(tenant.body.store)
+        self.store.configure(tenant.body.tenant, backend, limits)
+
+    def stats(self, tenant: str | None = None) -> dict[str, Any]:
+        """The fields of /stats for one tenant id, or for the whole process."""
+        return views.stats(self, tenant)
+
+    # ---- requests -------------------------------------------------------------------------
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        if scope["type"] == "lifespan":
+            await self._live(receive, send)
+        elif scope["type"] == "websocket":
+            await _refuse_websocket(scope, receive, send)
+        else:
+            await self._serve(Call(scope, receive, send, _request_id()))
+
+    async def _live(self, receive: Receive, send: Send) -> None:
+        await receive()
+        try:
+            await self.start()
+        except Exception as error:
+            log.exception("cg.start_failed")
+            await send({"type": "lifespan.startup.failed", "message": str(error)})
+            return
+        await send({"type": "lifespan.startup.complete"})
+        await receive()
+        await self.stop()
+        await send({"type": "lifespan.shutdown.complete"})
+
+    async def _serve(self, call: Call) -> None:
+        self.inflight += 1
+        try:
+            view = views.OWN.get(call.path)
+            await (view(self, call) if view is not None else self._carry(call))
+        except RefusedError as error:
+            await self._refuse(call, error)
+        except DisconnectedError:
+            log.debug("cg.client_gone path=%s", call.path)
+        finally:
+            self.inflight -= 1
+            if not self.inflight:
+                self._idle.set()
+
+    async def _refuse(self, call: Call, error: RefusedError) -> None:
+        self.telemetry.refuse(error.refusal.counted, error.tenant)
+        log.warning(
+            "cg.refused name=%s tenant=%s path=%s",
+            error.refusal.name,
+            error.tenant or "local",
+            logs.safe_path(call.path),
+        )
+        await call.refuse(error)
+
+    async def _carry(self, call: Call) -> None:
+        """A provider route: find the route, the caller and the upstream, then carry it."""
+        started = time.perf_counter()
+        is_anthropic = bool(call.header(b"anthropic-version"))
+        try:
+            route = match(call.path, method=call.method, is_anthropic=is_anthropic)
+        except RouteError as error:
+            raise RefusedError(str(error)) from None
+        call.family = "anthropic" if route.family == "anthropic" else "openai"
+        self._require_room()
+        principal, tenant = self.gatekeeper.admit(call, slug=route.slug)
+        ticket = self._ticket(call, route, principal, tenant)
+        try:
+            await self._proxy.serve(ticket)
+        except DisconnectedError:
+            ticket.record.status, ticket.record.outcome = CLIENT_GONE, "client_disconnect"
+        finally:
+            ticket.record.serve_ms = (time.perf_counter() - started) * 1000
+            self._account(ticket.record)
+
+    def _require_room(self) -> None:
+        if self.is_draining:
+            raise RefusedError("draining")
+        if self.inflight > self.settings.node_inflight_max:
+            raise RefusedError("overloaded")
+
+    def _ticket(self, call: Call, route: Route, principal: Principal, tenant: Tenant) -> Ticket:
+        name = tenant.body.upstreams.get(route.family, "")
+        upstream = self.snapshots.upstreams.get(name)
+        if upstream is None:
+            raise RefusedError("no_upstream", tenant=tenant.body.tenant)
+        record = Record(
+            call.request_id,
+            tenant.body.tenant,
+            route.name,
+            route.family,
+            self.instant(call),
+            snapshot=tenant.hash,
+        )
+        return Ticket(
+            call,
+            route,
+            tenant,
+            principal.name,
+            record,
+            upstream.base_url.rstrip("/"),
+            performer(self.store),
+            persists=self.store.backend_for(tenant.body.tenant).persists,
+        )
+
+    def instant(self, call: Call) -> float:
+        """The time that decides everything in this request, in seconds."""
+        if self.settings.test_clock and is_loopback((call.scope.get("server") or ("",))[0]):
+            stated = call.header(CLOCK_HEADER)
+            try:
+                return float(stated) if stated else time.time()
+            except ValueError:
+                raise RefusedError("bad_body", detail="x-headrace-now is not a number.") from None
+        return time.time()
+
+    def _account(self, record: Record) -> None:
+        if record.usage is not None:
+            priced = self.snapshots.price_card.find(record.model)
+            record.cost_usd = cost(record.usage, priced.rates if priced else None)
+        if record.status:
+            self.telemetry.add(record)
+            logs.request(record)
+
+
+async def _refuse_websocket(scope: Scope, receive: Receive, send: Send) -> None:
+    """No provider route speaks websocket; say so before the handshake is accepted."""
+    await receive()
+    if "websocket.http.response" not in (scope.get("extensions") or {}):
+        await send({"type": "websocket.close", "code": 1002})
+        return
+    headers = [(b"content-type", b"application/json"), (b"x-cg-error", b"unsupported_upgrade")]
+    await send({"type": "websocket.http.response.start", "status": 501, "headers": headers})
+    body = b'{"error":{"code":"unsupported_upgrade","message":"Use HTTP here."}}'
+    await send({"type": "websocket.http.response.body", "body": body})
+
+
+def _request_id() -> str:
+    return ulid(at_ms=time.time_ns() // 1_000_000, randomness=os.urandom(RANDOM_BYTES))
