@@ -5,11 +5,16 @@ from __future__ import annotations
 import os
 from collections.abc import AsyncIterator, Generator
 
+import hypothesis
 import pytest
 
 from dataplane.simulator.server import Simulator
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}  # noqa: TID251  no settings in tests
+
+# Machines differ; a slow example is no failure, a wrong one is.
+hypothesis.settings.register_profile("headrace", deadline=None)
+hypothesis.settings.load_profile("headrace")
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
