@@ -41,6 +41,11 @@ class Route(NamedTuple):
     dialect: Dialect | None
     slug: str = ""
 
+    @property
+    def envelope(self) -> str:
+        """Whose error envelope the caller understands."""
+        return "anthropic" if self.family == "anthropic" else "openai"
+
 
 class RouteError(ValueError):
     """The address is refused; the argument is the name of the refusal."""
