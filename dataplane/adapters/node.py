@@ -30,6 +30,7 @@ from dataplane.core.record import Record
 from dataplane.core.route import Route, RouteError, match
 from dataplane.core.ulid import RANDOM_BYTES, ulid
 from dataplane.core.wire.headers import CLOCK_HEADER
+from dataplane.core.wire.refusal import REFUSALS, body_of, headers_of
 from dataplane.settings import Settings, is_loopback
 
 log = logging.getLogger("headrace.node")
@@ -158,10 +159,10 @@ class Node:
         started = time.perf_counter()
         is_anthropic = bool(call.header(b"anthropic-version"))
         try:
-            route = match(call.path, method=call.method, is_anthropic=is_anthropic)
+            route = match(call.spelt_path, method=call.method, is_anthropic=is_anthropic)
         except RouteError as error:
             raise RefusedError(str(error)) from None
-        call.family = "anthropic" if route.family == "anthropic" else "openai"
+        call.family = route.envelope
         self._require_room()
         principal, tenant = self.gatekeeper.admit(call, slug=route.slug)
         ticket = self._ticket(call, route, principal, tenant)
@@ -228,10 +229,20 @@ async def _refuse_websocket(scope: Scope, receive: Receive, send: Send) -> None:
     if "websocket.http.response" not in (scope.get("extensions") or {}):
         await send({"type": "websocket.close", "code": 1002})
         return
-    headers = [(b"content-type", b"application/json"), (b"x-cg-error", b"unsupported_upgrade")]
-    await send({"type": "websocket.http.response.start", "status": 501, "headers": headers})
-    body = b'{"error":{"code":"unsupported_upgrade","message":"Use HTTP here."}}'
+    refusal, request_id = REFUSALS["unsupported_upgrade"], _request_id()
+    headers = headers_of(refusal, request_id=request_id)
+    start = {"type": "websocket.http.response.start", "status": refusal.status}
+    await send({**start, "headers": headers})
+    body = body_of(refusal, _family_of(scope["path"]), request_id=request_id)
     await send({"type": "websocket.http.response.body", "body": body})
+
+
+def _family_of(path: str) -> str:
+    """Whose error envelope belongs to an address; "" where no provider's does."""
+    try:
+        return match(path, method="POST", is_anthropic=False).envelope
+    except RouteError:
+        return ""
 
 
 def _request_id() -> str:
