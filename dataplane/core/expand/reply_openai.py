@@ -57,11 +57,13 @@ _tool_call = msgspec.json.Decoder(_ToolCall)
 def from_body(body: bytes) -> Reply:
     """The turn of a completion that came as one JSON body; with several choices there is none."""
     try:
-        (choice,) = _completion.decode(body).choices or ()
-        message = choice.message or _Message()
+        choices = _completion.decode(body).choices or []
+        if len(choices) != 1:
+            return UNREADABLE_REPLY
+        message = choices[0].message or _Message()
         calls = [bytes(call) for call in message.tool_calls or ()]
         return _reply(calls, content=bytes(message.content), refusal=bytes(message.refusal))
-    except (*_ERRORS, ValueError):
+    except _ERRORS:
         return UNREADABLE_REPLY
 
 
