@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, expect
+from playwright.sync_api import Browser, Page, expect
 
 from tests.journeys.pages.conftest import Gateway, sign_in
 
@@ -104,16 +104,19 @@ def test_a_refresh_moves_neither_the_focus_nor_an_open_note_nor_the_scroll(
     assert page.evaluate("scrollY") == 200
 
 
-@with_script
-def test_a_gateway_that_is_gone_is_said(page: Page, context: BrowserContext) -> None:
+def test_a_gateway_that_is_gone_is_said(chromium: Browser, gateway: Gateway) -> None:
+    opened = chromium.new_context(base_url=gateway.url)
+    page = opened.new_page()
+    sign_in(page)
     page.goto("/")
     expect(page.locator("#live")).to_have_text("Live")
 
-    context.set_offline(True)
+    opened.set_offline(True)
 
     expect(page.locator("#live")).to_contain_text("Offline since", timeout=10_000)
-    context.set_offline(False)
+    opened.set_offline(False)
     expect(page.locator("#live")).to_have_text("Live", timeout=10_000)
+    opened.close()
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
