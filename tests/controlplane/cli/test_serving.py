@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import os
 import re
 import signal
 import socket
@@ -17,7 +16,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-ROOT = Path(__file__).resolve().parents[3]
+from tests.controlplane.cli.processes import ROOT, Deployment
+
 PATIENCE_S = 60
 HELLO = {
     "model": "claude-sonnet-5",
@@ -58,24 +58,23 @@ class Server:
             self.url + "/v1/messages", json=HELLO, headers=headers, timeout=PATIENCE_S
         )
 
-    def stop(self, with_signal: signal.Signals = signal.SIGTERM) -> int:
+    def stop(self, with_signal: signal.Signals) -> int:
         self.process.send_signal(with_signal)
         return self.process.wait(PATIENCE_S)
 
 
 @contextmanager
-def started(tmp_path: Path, *command: str) -> Iterator[Server]:
-    """The command with "{bind}" filled in, on a free port and the data directory of the test."""
+def started(deployment: Deployment, *command: str) -> Iterator[Server]:
+    """The command with "{bind}" filled in, on a free port."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         bind = f"127.0.0.1:{probe.getsockname()[1]}"
-    env = {**os.environ, "HEADRACE_DATA_DIR": str(tmp_path / "data"), "HEADRACE_BIND": bind}  # noqa: TID251
-    log = tmp_path / f"{bind}.log"
+    log = deployment.data_dir.with_name(f"{bind}.log")
     with log.open("wb") as output:
         process = subprocess.Popen(
             [sys.executable, "manage.py", *(part.format(bind=bind) for part in command)],
             cwd=ROOT,
-            env=env,
+            env=deployment.environment(HEADRACE_BIND=bind),
             stdout=output,
             stderr=subprocess.STDOUT,
         )
@@ -85,6 +84,11 @@ def started(tmp_path: Path, *command: str) -> Iterator[Server]:
         if process.poll() is None:
             process.kill()
             process.wait()
+
+
+@pytest.fixture
+def deployment(tmp_path: Path) -> Deployment:
+    return Deployment(tmp_path / "data")
 
 
 def key_in(printed: str) -> str:
@@ -99,59 +103,52 @@ def simulator_in(printed: str) -> str:
     return found[1]
 
 
-@pytest.mark.parametrize("with_signal", [signal.SIGTERM, signal.SIGINT], ids=["term", "ctrl-c"])
 def test_the_first_start_serves_what_it_printed_and_the_next_only_reminds(
-    tmp_path: Path, with_signal: signal.Signals
+    deployment: Deployment,
 ) -> None:
-    with started(tmp_path, "serve") as first:
+    with started(deployment, "serve") as first:
         first.wait_for("/readyz")
         key = key_in(first.printed)
         assert first.ask(key).json()["type"] == "message"
         assert first.wait_for("/login").headers["content-type"].startswith("text/html")
-        first.stop(with_signal)
+        first.stop(signal.SIGTERM)
     provider = simulator_in(first.printed)
     with pytest.raises(httpx.ConnectError):
         httpx.get(provider, timeout=PATIENCE_S)
 
-    with started(tmp_path, "serve") as second:
+    with started(deployment, "serve") as second:
         second.wait_for("/readyz")
         assert second.ask(key).status_code == httpx.codes.OK
-        second.stop(with_signal)
+        second.stop(signal.SIGINT)
     assert "Sign in as   admin@localhost" in second.printed
     assert "cg_live_" not in second.printed
     assert simulator_in(second.printed) == provider
     assert "Traceback" not in first.printed + second.printed
 
 
-def test_a_tenant_that_another_process_adds_is_served_by_the_running_one(tmp_path: Path) -> None:
-    with started(tmp_path, "serve") as server:
+def test_a_tenant_that_another_process_adds_is_served_by_the_running_one(
+    deployment: Deployment,
+) -> None:
+    with started(deployment, "serve") as server:
         server.wait_for("/readyz")
-        done = subprocess.run(
-            [sys.executable, "manage.py", "bootstrap", "--tenant", "maple", "--upstream",
-             f"anthropic={simulator_in(server.printed)}"],
-            cwd=ROOT,
-            env={**os.environ, "HEADRACE_DATA_DIR": str(tmp_path / "data")},  # noqa: TID251
-            capture_output=True,
-            text=True,
-            check=True,
-        )  # fmt: skip
-        key = key_in(done.stdout)
+        provider = simulator_in(server.printed)
+        made = deployment.bootstrap("--tenant", "maple", "--upstream", f"anthropic={provider}")
+
         until = time.monotonic() + PATIENCE_S
-        while (answer := server.ask(key)).status_code == httpx.codes.UNAUTHORIZED:
+        while (answer := server.ask(made["data_plane_key"])).status_code != httpx.codes.OK:
+            assert answer.status_code == httpx.codes.UNAUTHORIZED
             assert time.monotonic() < until
-            time.sleep(0.2)
-        assert answer.status_code == httpx.codes.OK
+            time.sleep(0.5)
 
 
-def test_daphne_serves_pages_and_traffic_without_a_lifespan(tmp_path: Path) -> None:
-    with started(tmp_path, "serve") as server:
-        server.wait_for("/readyz")
-        key = key_in(server.printed)
-        server.stop()
+def test_daphne_serves_pages_and_traffic_without_a_lifespan(deployment: Deployment) -> None:
+    with socket.socket() as nobody:
+        nobody.bind(("127.0.0.1", 0))
+        closed = f"http://127.0.0.1:{nobody.getsockname()[1]}"
+        made = deployment.bootstrap("--tenant", "orchid", "--upstream", f"anthropic={closed}")
 
-    with started(tmp_path, "runserver", "--noreload", "{bind}") as daphne:
-        assert "Sign in" in daphne.wait_for("/login").text
-        daphne.wait_for("/readyz")
-        # The provider of the first process is gone: what matters is that the node answers.
-        assert daphne.ask(key).status_code == httpx.codes.BAD_GATEWAY
-        assert daphne.ask("cg_live_" + "A" * 26).status_code == httpx.codes.UNAUTHORIZED
+        with started(deployment, "runserver", "--noreload", "{bind}") as daphne:
+            assert "Sign in" in daphne.wait_for("/login").text
+            daphne.wait_for("/readyz")
+            assert daphne.ask(made["data_plane_key"]).status_code == httpx.codes.BAD_GATEWAY
+            assert daphne.ask("cg_live_" + "A" * 26).status_code == httpx.codes.UNAUTHORIZED
