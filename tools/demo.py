@@ -15,11 +15,13 @@ import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from subprocess import PIPE
+from typing import BinaryIO
 
-from controlplane.settings.environment import from_process
+from controlplane.settings.environment import Environment, from_process
 
 ROOT = Path(__file__).resolve().parent.parent
 RECORDINGS = ("sessions/*.json", "trajectories/*.traj", "claude-code/*.jsonl")
@@ -27,43 +29,53 @@ TENANT = "recorded"
 PROVIDER = "http://127.0.0.1:9100"
 START_S = 60.0
 LOOK_S = 0.1
+Stream = BinaryIO | int | None
 
 
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make demo", description=__doc__)
     parser.add_argument("--speed", type=float, default=60, help="divide recorded gaps by this")
     speed = parser.parse_args().speed
-    environment = from_process()
     signal.signal(signal.SIGTERM, signal.default_int_handler)  # ends what was started, too
-    with ExitStack() as stack:
-        provider = ["-m", "dataplane.simulator", "--port", PROVIDER.rpartition(":")[2]]
-        stack.enter_context(running("The simulated provider", f"{PROVIDER}/v1/models", provider))
-        gateway = stack.enter_context(
-            running("The gateway", f"{environment.base_url}/healthz", ["manage.py", "serve"])
-        )
-        key = tenant_key(environment.data_dir / "demo.key")
-        failed = replay(environment.base_url, key, speed)
-        say(f"Look at {environment.base_url}/")
-        if gateway is not None:
-            say("The gateway that this demo started serves on until Ctrl-C.")
-            gateway.wait()
+    failed = 0
+    try:
+        with ExitStack() as stack:
+            failed = show(stack, from_process(), speed)
+    except KeyboardInterrupt:
+        say("Stopped.")
     return 1 if failed else 0
 
 
+def show(stack: ExitStack, environment: Environment, speed: float) -> int:
+    """All of the demo; the number of recordings that failed. stack: ends what was started."""
+    log = stack.enter_context((environment.data_dir / "demo.log").open("wb"))
+    url = environment.base_url
+    provider = ("-m", "dataplane.simulator", "--port", PROVIDER.rpartition(":")[2])
+    stack.enter_context(running("The simulated provider", f"{PROVIDER}/v1/models", provider, log))
+    served = running("The gateway", f"{url}/healthz", ("manage.py", "serve"), log)
+    gateway = stack.enter_context(served)
+    failed = replay(url, tenant_key(environment.data_dir / "demo.key"), speed)
+    say(f"Look at {url}/")
+    if gateway is not None:
+        say(f"The gateway that this demo started serves on until Ctrl-C; its log is {log.name}")
+        gateway.wait()
+    return failed
+
+
 @contextmanager
-def running(what: str, url: str, arguments: list[str]) -> Iterator[subprocess.Popen[bytes] | None]:
+def running(
+    what: str, url: str, arguments: Sequence[str], log: BinaryIO
+) -> Iterator[subprocess.Popen[bytes] | None]:
     """What answers at url: None where something did already, else a child of ours."""
     if answers(url):
         say(f"{what} runs already.")
         yield None
         return
     say(f"{what} is started.")
-    child = start(*arguments)
+    child = start(*arguments, stderr=log)
     try:
         wait_for(what, url, child)
         yield child
-    except KeyboardInterrupt:
-        pass  # the terminal interrupted the child as well
     finally:
         child.terminate()
         child.wait()
@@ -93,7 +105,7 @@ def tenant_key(kept: Path) -> str:
     """The key of the demo's tenant: a new one the first time, later the one that was kept."""
     upstreams = [f"--upstream={dialect}={PROVIDER}" for dialect in ("anthropic", "openai")]
     command = [sys.executable, "manage.py", "bootstrap", f"--tenant={TENANT}", *upstreams, "--json"]
-    made = subprocess.run(command, cwd=ROOT, check=True, stdout=subprocess.PIPE)  # noqa: S603
+    made = subprocess.run(command, cwd=ROOT, check=True, stdout=PIPE)  # noqa: S603
     key = json.loads(made.stdout)["data_plane_key"]
     if key is not None:
         kept.touch(mode=0o600)
@@ -110,7 +122,8 @@ def replay(url: str, key: str, speed: float) -> int:
     files = [path for pattern in RECORDINGS for path in sorted((ROOT / "tests/data").glob(pattern))]
     say(f"Replaying {len(files)} recorded sessions at {speed:g} times their speed:")
     options = ["--url", url, "--key", key, "--speed", str(speed)]
-    children = [start("-m", "dataplane.replay", str(file), *options, quiet=True) for file in files]
+    command = ["-m", "dataplane.replay", *options, "--dialect"]
+    children = [start(*command, dialect(file), str(file), stdout=PIPE) for file in files]
     try:
         for file, child in zip(files, children, strict=True):
             said, _ = child.communicate()
@@ -126,9 +139,15 @@ def summary(printed: str) -> str:
     return next((x for x in printed.splitlines() if x.startswith("with:")), "failed, see above")
 
 
-def start(*arguments: str, quiet: bool = False) -> subprocess.Popen[bytes]:
-    output = subprocess.PIPE if quiet else None
-    return subprocess.Popen([sys.executable, *arguments], cwd=ROOT, stdout=output)  # noqa: S603
+def start(*arguments: str, stdout: Stream = None, stderr: Stream = None) -> subprocess.Popen[bytes]:
+    """A Python child in the repository's folder."""
+    command = [sys.executable, *arguments]
+    return subprocess.Popen(command, cwd=ROOT, stdout=stdout, stderr=stderr)  # noqa: S603
+
+
+def dialect(recording: Path) -> str:
+    """That of the agent which made it."""
+    return "openai" if recording.suffix == ".traj" else "anthropic"
 
 
 def say(line: str) -> None:
