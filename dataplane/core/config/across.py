@@ -52,19 +52,23 @@ class Merge:
         """A problem about an effective value, or about an entry of the pipeline."""
         placed = self.written.get(path[:1] if path[0] == "pipeline" else path)
         ref = placed.ref if placed else DEFAULT
-        span = self._span(placed, path) if placed and ref == self.checked else None
-        found = problem(code, path, span, **facts)
+        at, span = _place(placed, path)
+        found = problem(code, at, span if ref == self.checked else None, **facts)
         name = facts.get("component")
         return replace(found, document=ref, component=str(name) if name else found.component)
 
     def entry(self, component: str) -> Path:
         return ("pipeline", self.effective.pipeline.index(component))
 
-    def _span(self, placed: Placed, path: Path) -> Span | None:
-        if path[0] == "pipeline" and len(path) > 1:
-            index = path[1]
-            return placed.leaf.items[index] if isinstance(index, int) else None
-        return placed.leaf.key_span if path[0] == "pipeline" else placed.leaf.span
+
+def _place(placed: Placed | None, path: Path) -> tuple[Path, Span | None]:
+    """The path as it was written, and where: of the pipeline its key, of an entry the entry."""
+    if placed is None:
+        return path, None
+    if len(path) > 1 and isinstance(path[1], int):
+        item = placed.leaf.items[path[1]]
+        return (path[0], item.index), item.span
+    return path, placed.leaf.key_span if path[0] == "pipeline" else placed.leaf.span
 
 
 def rules(merge: Merge) -> Iterator[Problem]:

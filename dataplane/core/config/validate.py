@@ -27,6 +27,7 @@ from dataplane.core.config.suggest import nearest
 from dataplane.core.config.tree import (
     Entry,
     MappingNode,
+    Node,
     Path,
     ScalarNode,
     SequenceNode,
@@ -43,13 +44,23 @@ _ABOVE = {"/cache/keepalive_idle_seconds": "config.keepalive_idle_too_long"}
 
 
 @dataclass(frozen=True, slots=True)
+class Item:
+    """An entry of a list: its index as written."""
+
+    index: int
+    span: Span | None
+
+
+@dataclass(frozen=True, slots=True)
 class Leaf:
-    """One written value of the right type. items: where the entries of a list stand."""
+    """One written value of the right type. items: where the entries of a list stand, those
+    that are wrong left out.
+    """
 
     value: Any
     key_span: Span | None
     span: Span | None
-    items: tuple[Span | None, ...] = ()
+    items: tuple[Item, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +95,7 @@ class _Walk:
 
     def _entry(self, entry: Entry, block: Key, path: Path) -> None:
         found = block.fields.get(entry.key)
-        if found and path[:1] == ("components",) and len(path) == 2:  # noqa: PLR2004
+        if found and path[:-1] == ("components",):
             self.blocks[entry.key] = entry.key_span
         if entry.key in block.refusals or (not found and below(block.refusals, entry.key)):
             self.problems += _refused(entry, block.refusals, path)
@@ -99,7 +110,7 @@ class _Walk:
         node = entry.value
         if isinstance(node, ScalarNode) and node.value is None:
             return
-        if not block.fields and not block.refusals and path[:1] == ("components",):
+        if path[:-1] == ("components",) and not block.fields and not block.refusals:
             self._takes_nothing(entry, path)
         elif isinstance(node, MappingNode):
             self.block(node, block, path)
@@ -110,8 +121,8 @@ class _Walk:
     def _takes_nothing(self, entry: Entry, path: Path) -> None:
         if isinstance(entry.value, MappingNode) and not entry.value.entries:
             return
-        name = "components" if len(path) == 1 else entry.key
-        found = problem("config.component_takes_no_config", path, entry.key_span, component=name)
+        facts = {"component": entry.key}
+        found = problem("config.component_takes_no_config", path, entry.key_span, **facts)
         self.problems.append(with_edits(found, "delete", Edit("delete", found.path)))
 
     def _leaf(self, entry: Entry, key: Key, path: Path) -> None:
@@ -124,42 +135,41 @@ class _Walk:
             self.leaves[path] = Leaf(value, entry.key_span, _span(entry))
 
     def _list(self, node: SequenceNode, key: Key, path: Path, entry: Entry) -> None:
-        values, spans = [], []
-        for index, item in enumerate(node.items):
-            at = (*path, index)
+        values: list[Any] = []
+        items: list[Item] = []
+        is_pipeline = path == ("pipeline",)
+        for index, item in enumerate(self._short(node) if is_pipeline else node.items):
             value = fit(item, key.item or key, f"entry {index + 1} of {spoken(path)}")
             if isinstance(value, Misfit):
-                self.problems.append(_misfit(value, Entry("", item.span, item), at, key))
-            else:
+                found = _misfit(value, Entry("", item.span, item), (*path, index), key)
+                self.problems.append(found)
+            elif not is_pipeline or self._is_component(
+                value, Item(index, item.span), items, values
+            ):
                 values.append(value)
-                spans.append(item.span)
-        if path == ("pipeline",):
-            self._pipeline(node)
-            kept = [known for known in zip(values, spans, strict=True) if self._known(known[0])]
-            values, spans = [name for name, _ in kept], [span for _, span in kept]
-        self.leaves[path] = Leaf(values, entry.key_span, entry.value.span, tuple(spans))
+                items.append(Item(index, item.span))
+        self.leaves[path] = Leaf(values, entry.key_span, entry.value.span, tuple(items))
 
-    def _known(self, name: str) -> bool:
-        return name in self.root.fields["components"].fields
+    def _short(self, pipeline: SequenceNode) -> tuple[Node, ...]:
+        """The entries to look at: of a pipeline that is too long, the first only."""
+        if len(pipeline.items) > MAX_PIPELINE:
+            facts = {"count": len(pipeline.items), "limit": MAX_PIPELINE}
+            found = problem("config.limit_exceeded", ("pipeline",), pipeline.span, **facts)
+            self.problems.append(found)
+        return pipeline.items[:MAX_PIPELINE]
 
-    def _pipeline(self, node: SequenceNode) -> None:
-        if len(node.items) > MAX_PIPELINE:
-            facts = {"count": len(node.items), "limit": MAX_PIPELINE}
-            self.problems.append(
-                problem("config.limit_exceeded", ("pipeline",), node.span, **facts)
-            )
-        first: dict[str, int] = {}
-        for index, item in enumerate(node.items):
-            name = item.value if isinstance(item, ScalarNode) else None
-            if not isinstance(name, str):
-                continue
-            path: Path = ("pipeline", index)
-            if not self._known(name):
-                entry = Entry(name, item.span, item)
-                self.problems.append(self.unknown.component(entry, path))
-            elif name in first:
-                self.problems.append(_twice(name, first[name], index, item.span))
-            first.setdefault(name, index)
+    def _is_component(self, name: str, at: Item, before: list[Item], names: list[str]) -> bool:
+        """True when this entry of the pipeline names a component that did not come before."""
+        path: Path = ("pipeline", at.index)
+        if name not in self.root.fields["components"].fields:
+            entry = Entry(name, at.span, ScalarNode(name, at.span))
+            self.problems.append(self.unknown.component(entry, path))
+            return False
+        if name in names:
+            first = before[names.index(name)].index
+            self.problems.append(_twice(name, first, at.index, at.span))
+            return False
+        return True
 
 
 def _twice(name: str, first: int, second: int, span: Span | None) -> Problem:

@@ -66,8 +66,6 @@ def described(node: Node) -> str:
 
 
 def _spelled(value: Any) -> str:
-    if value is None:
-        return "nothing"
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, str):

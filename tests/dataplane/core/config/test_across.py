@@ -45,6 +45,15 @@ def test_the_fix_for_markers_without_a_store_turns_the_markers_off() -> None:
     assert (edit.op, edit.path, edit.value) == ("set", "/components/mask/marker_mode", "off")
 
 
+def test_an_entry_behind_a_wrong_one_keeps_its_place() -> None:
+    assert places("pipeline: [msk, 1, mask, mask]\nstore: {enabled: false}\n") == [
+        "config.unknown_component 1:12 /pipeline/0",
+        "config.wrong_type 1:17 /pipeline/1",
+        "config.store_disabled_marker_full 1:20 /pipeline/2",
+        "config.duplicate_component 1:26 /pipeline/3",
+    ]
+
+
 def test_a_wrong_marker_mode_is_not_also_reported_as_full() -> None:
     text = "pipeline: [mask]\nstore: {enabled: false}\ncomponents: {mask: {marker_mode: no}}\n"
 

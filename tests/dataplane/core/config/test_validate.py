@@ -293,7 +293,10 @@ def test_a_pipeline_entry_that_is_no_text_is_reported_and_the_rest_is_checked() 
 
 
 def test_a_pipeline_has_at_most_forty_entries() -> None:
-    assert codes(f"pipeline: [{', '.join(['mask'] * 41)}]\n")[0] == "config.limit_exceeded"
+    outcome = checked(f"pipeline: [{', '.join(f'x{i}' for i in range(41))}]\n")
+
+    assert outcome.problems[0].code == "config.limit_exceeded"
+    assert outcome.problems[-1].path == "/pipeline/39"
 
 
 @pytest.mark.parametrize(
@@ -341,7 +344,7 @@ def test_the_value_of_a_secret_key_is_hidden_even_when_it_looks_harmless() -> No
 def test_at_most_a_hundred_problems_are_returned_and_errors_outlast_advice() -> None:
     advice = "pipeline: [cachesplit, mask]\ncomponents:\n  mask:\n"
     full = checked(advice + "".join(f"    key_{i}: 1\n" for i in range(MAX_PROBLEMS - 1)))
-    over = checked(advice + "".join(f"    key_{i}: 1\n" for i in range(MAX_PROBLEMS + 1)))
+    over = checked(advice + "".join(f"    key_{i}: 1\n" for i in range(MAX_PROBLEMS + 50)))
 
     assert (len(full.problems), full.truncated) == (MAX_PROBLEMS, False)
     assert [problem.severity for problem in full.advice] == ["advice"]
