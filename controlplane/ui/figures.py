@@ -295,7 +295,7 @@ def running(stats: Stats) -> tuple[Fact, ...]:
     """The node, the configuration it serves from, and how its memory of decisions fares."""
     replayed, flips = whole(stats, "frozen_hits"), whole(stats, "frozen_flips")
     return (
-        Fact("node", "Node", str(stats.get("node") or "this process"), "answers", uptime(stats)),
+        Fact("node", "Nodes", "1 of 1", "answers, in this process", _node(stats)),
         _snapshot(part(stats, "snapshot")),
         Fact(
             "replay",
@@ -305,6 +305,12 @@ def running(stats: Stats) -> tuple[Fact, ...]:
             "" if flips is None else f"{numerals.count(flips)} changed after being sent",
         ),
     )
+
+
+def _node(stats: Stats) -> str:
+    seconds, name = real(stats, "uptime_s"), stats.get("node")
+    started = "" if seconds is None else f"started {numerals.span(seconds)} ago"
+    return ", ".join(filter(None, (str(name or ""), started)))
 
 
 def _snapshot(snapshot: Stats) -> Fact:

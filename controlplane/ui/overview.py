@@ -72,7 +72,7 @@ def _counted(stats: Stats) -> str:
     seconds = figures.real(stats, "uptime_s")
     if seconds is None:
         return ""
-    return f"Counted for {span(seconds)}, since the node started; 1 of 1 node reports."
+    return f"Counted for {span(seconds)}, since the node started."
 
 
 @dataclass(frozen=True, slots=True)

@@ -124,11 +124,11 @@ class Totals:
         totals.events.update(step.events)
         totals.counts.update(
             runs=1,
-            acted=step.acted,
-            acted_fresh=step.acted and step.fresh_saved > 0,
-            acted_replay=step.acted and step.fresh_saved <= 0,
-            mutated=step.mutated,
-            reverted=step.reverted,
+            acted=int(step.acted),
+            acted_fresh=int(step.acted and step.fresh_saved > 0),
+            acted_replay=int(step.acted and step.fresh_saved <= 0),
+            mutated=int(step.mutated),
+            reverted=int(step.reverted),
             saved_tokens=saved,
             saved_tokens_unique=unique,
             discarded_changes=step.discarded,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from dataplane.core.declaration import Gate
 from dataplane.core.wire.message import Conversation, Role
+from dataplane.core.wire.spans import Span
 
 HEADER = Gate("header", "The request asked for it with x-context-guru-bypass.")
 KILL_SWITCH = Gate("kill_switch", "The operator's kill switch is on.")
@@ -40,6 +43,42 @@ def is_agent_compaction(conversation: Conversation) -> bool:
     if compaction is not None and compaction.startswith(b"{"):
         return True
     last = conversation.messages[-1] if conversation.messages else None
-    if last is None or last.role is not Role.USER:
+    if last is None:
         return False
-    return any(prompt in last.content.text for prompt in _SUMMARY_PROMPTS)
+    if last.role is Role.USER:
+        return _asks(last.content.text)
+    return last.role is Role.TOOL and any(
+        map(_asks, _texts_beside_results(conversation.body, conversation.elements[-1]))
+    )
+
+
+def _asks(text: str) -> bool:
+    return any(prompt in text for prompt in _SUMMARY_PROMPTS)
+
+
+class _Part(msgspec.Struct):
+    type: str = ""
+    text: str = ""
+
+
+class _Message(msgspec.Struct):
+    role: str
+    content: list[_Part]
+
+
+_message = msgspec.json.Decoder(_Message)
+
+
+def _texts_beside_results(body: bytes, span: Span) -> list[str]:
+    """The text blocks of a user message that also answers tool calls; agents merge the two."""
+    if not any(
+        body.find(prompt.encode(), span.start, span.end) >= 0 for prompt in _SUMMARY_PROMPTS
+    ):
+        return []
+    try:
+        message = _message.decode(memoryview(body)[span.start : span.end])
+    except msgspec.MsgspecError:
+        return []
+    if message.role != "user":
+        return []
+    return [part.text for part in message.content if part.type == "text"]

@@ -35,7 +35,7 @@ from dataplane.core.session import Identity, identify
 from dataplane.core.wire import envelope
 from dataplane.core.wire.decode import NoMessagesError, decode
 from dataplane.core.wire.message import Conversation, Dialect
-from dataplane.core.wire.spans import STRING, Span, UnparseableError, elements, members, whole
+from dataplane.core.wire.spans import STRING, Span, UnparseableError, elements, outline
 from dataplane.core.wire.splice import Edit, append_to_array, splice, string_literal
 
 
@@ -263,7 +263,10 @@ class Exchange:
         place = self._plan.split_step
         if place is None or conversation.dialect is not Dialect.ANTHROPIC:
             return []
-        edit = envelope.split_volatile_tail(conversation)
+        try:
+            edit = envelope.split_volatile_tail(conversation)
+        except UnparseableError:
+            return []
         if edit is None:
             return []
         report.steps[place].skipped = False
@@ -303,9 +306,9 @@ class Exchange:
 
         Nothing before the end is touched, so the provider's cached prefix stays.
         """
-        top = members(self._sent, whole(self._sent))
+        top, readable = outline(self._sent)
         messages = top["messages"].value
-        empty = not elements(self._sent, messages)
+        empty = not elements(readable, messages)
         self._sent = splice(self._sent, [append_to_array(messages, items, empty=empty)])
         return self._sent
 

@@ -6,6 +6,7 @@ Source: 02-sweep-and-ledger.md sections 8.1 and 8.10, 04-controlplane-and-dashbo
 
 from __future__ import annotations
 
+import functools
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -92,14 +93,27 @@ def cost(usage: Usage | None, rates: Rates | None) -> Decimal | None:
     """USD of one request; None when its usage or its model's price is unknown."""
     if usage is None or rates is None:
         return None
-    usd = (
-        usage.fresh_input * rates.fresh_input
-        + usage.cache_read * rates.cache_read
-        + (usage.cache_write - usage.cache_write_1h) * rates.cache_write
-        + usage.cache_write_1h * rates.cache_write_1h
-        + usage.output * rates.output
+    fresh, read, write, write_1h, output = _decimals(rates)
+    return (
+        usage.fresh_input * fresh
+        + usage.cache_read * read
+        + (usage.cache_write - usage.cache_write_1h) * write
+        + usage.cache_write_1h * write_1h
+        + usage.output * output
     )
-    return Decimal(usd.numerator) / Decimal(usd.denominator)
+
+
+@functools.cache
+def _decimals(rates: Rates) -> tuple[Decimal, ...]:
+    """The rates as decimals, which they are exactly: a decimal price over a power of ten."""
+    tiers = (
+        rates.fresh_input,
+        rates.cache_read,
+        rates.cache_write,
+        rates.cache_write_1h,
+        rates.output,
+    )
+    return tuple(Decimal(tier.numerator) / Decimal(tier.denominator) for tier in tiers)
 
 
 @dataclass(frozen=True, slots=True)

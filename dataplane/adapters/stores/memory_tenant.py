@@ -230,6 +230,7 @@ class Tenant:
         session = self._session(session_name, "bare", at)
         name = (decision.component, decision.decision_key)
         known = session.decisions.get(name)
+        self._renew(decision.marker_ids, max(at, session.touched))  # it must not outlive them
         if known and known.replacement == decision.replacement:
             return
         if known:
@@ -243,7 +244,6 @@ class Tenant:
         session.decisions[name] = Frozen(
             decision.replacement, decision.marker_ids, pinned, self._written
         )
-        self._renew(decision.marker_ids, at)
 
     # -- recall --------------------------------------------------------------------------------
 

@@ -155,7 +155,7 @@ class SqliteStore:
             self._report(tenant, error)
             return self._unavailable(wanted, tally, error)
         self._times.add(time.perf_counter() - began)
-        self._views.of(wanted.scope).renew(landed.renewed, wanted.at)
+        self._views.of(wanted.scope).renew(landed.renewed)
         return landed.committed
 
     async def recall(self, wanted: Recall) -> Recalled:

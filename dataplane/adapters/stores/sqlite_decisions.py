@@ -92,6 +92,13 @@ def freeze(tx: Transaction, wanted: Commit, decision: FrozenDecision, limits: St
         tx.execute("INSERT OR IGNORE INTO names VALUES(?, ?)", (frozen, id_))
 
 
+def last_renewal(tx: Transaction, session: str) -> float:
+    """When (s) the session, with its decisions, was renewed last."""
+    sql = "SELECT renewed FROM session WHERE session = ?"
+    renewed: float = tx.execute(sql, (session,)).fetchone()[0]
+    return renewed
+
+
 def drop_session(tx: Transaction, session: str, limits: StoreLimits) -> None:
     """Forget a session; its decisions are remembered as lost."""
     rows = tx.execute("SELECT id FROM frozen WHERE session = ? ORDER BY id", (session,)).fetchall()

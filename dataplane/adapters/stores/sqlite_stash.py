@@ -54,8 +54,10 @@ def commit(tx: Transaction, wanted: Commit, limits: StoreLimits) -> Landed:
     for decision in wanted.decisions:
         if all(id_ not in refused and _holds(tx, id_) for id_ in decision.marker_ids):
             sqlite_decisions.freeze(tx, wanted, decision, limits)
-            renew(tx, decision.marker_ids, wanted.at, limits)
-            landed.renewed |= dict.fromkeys(decision.marker_ids, wanted.at)
+            # Not before the session's own renewal: a decision must not outlive its originals.
+            at = max(wanted.at, sqlite_decisions.last_renewal(tx, wanted.scope.session))
+            renew(tx, decision.marker_ids, at, limits)
+            landed.renewed |= dict.fromkeys(decision.marker_ids, at)
     if tx.connection.total_changes != before:
         sqlite_decisions.evict_overflow(tx, limits)
         tx.happened["commits"] += 1

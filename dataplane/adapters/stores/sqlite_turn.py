@@ -119,8 +119,7 @@ def _renew_session(tx: Transaction, session: str, at: float, limits: StoreLimits
     """Slide the session with the originals its decisions name, in that order of expiry; returns
     the ids renewed, none when the last renewal is recent enough.
     """
-    sql = "SELECT renewed FROM session WHERE session = ?"
-    renewed = tx.execute(sql, (session,)).fetchone()[0]
+    renewed = sqlite_decisions.last_renewal(tx, session)
     tx.execute("UPDATE session SET touched = max(touched, ?) WHERE session = ?", (at, session))
     if not BATCHED.renewal_is_due(renewed, at, limits.ttl_s):
         return []

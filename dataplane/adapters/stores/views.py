@@ -8,7 +8,7 @@ meantime still completes its own view.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
@@ -89,8 +89,8 @@ class OwnedKnown:
         self.ids.update(read.rows)
         self.mark = read.mark
 
-    def renew(self, renewed: Iterable[str], at: float) -> None:
-        for marker_id in renewed:
+    def renew(self, renewed: Mapping[str, float]) -> None:
+        for marker_id, at in renewed.items():
             if marker_id in self.ids:
                 self.ids[marker_id] = max(self.ids[marker_id], at)
 
@@ -113,7 +113,7 @@ class View:
         self.kept.merge(read.kept)
         self.by_principal.merge(read.by_principal)
         self.by_session.merge(read.by_session)
-        self.renew(read.renewed, at)
+        self.renew(dict.fromkeys(read.renewed, at))
         return SessionView(
             previous=read.previous,
             frozen={name: dict(known) for name, known in self.frozen.frozen.items()},
@@ -122,9 +122,10 @@ class View:
             owned=self.by_principal.ids | self.by_session.ids,
         )
 
-    def renew(self, renewed: Iterable[str], at: float) -> None:
+    def renew(self, renewed: Mapping[str, float]) -> None:
+        """renewed: ids with the time (s) at which they were written or renewed."""
         for owned in (self.by_principal, self.by_session):
-            owned.renew(renewed, at)
+            owned.renew(renewed)
 
 
 class Views:

@@ -19,9 +19,7 @@ from dataplane.core.wire.spans import (
     Span,
     UnparseableError,
     elements,
-    members,
-    whole,
-    without_lone_surrogates,
+    outline,
 )
 
 _CODECS: dict[Dialect, Callable[[bytes, Span], list[Message]]] = {
@@ -42,15 +40,7 @@ def decode(dialect: Dialect, body: bytes) -> Conversation:
     message that holds a lone surrogate is presented, but locating its text raises.
     """
     _require_utf8(body)
-    readable = body
-    try:
-        top = members(body, whole(body))
-    except UnparseableError:
-        shadow = without_lone_surrogates(body)
-        if shadow is None:
-            raise
-        readable = shadow
-        top = members(shadow, whole(shadow))
+    top, readable = outline(body)
     return _conversation(dialect, body, readable, top)
 
 

@@ -68,6 +68,21 @@ def members(body: bytes, span: Span) -> dict[str, Member]:
     return found
 
 
+def outline(body: bytes) -> tuple[dict[str, Member], bytes]:
+    """The members of the body's object, and the bytes from which its values can be read.
+
+    Those are the body, or a copy of the same length without lone surrogates: the parser reads
+    none. Raises UnparseableError.
+    """
+    try:
+        return members(body, whole(body)), body
+    except UnparseableError:
+        shadow = without_lone_surrogates(body)
+        if shadow is None:
+            raise
+        return members(shadow, whole(shadow)), shadow
+
+
 def elements(body: bytes, span: Span) -> list[Span]:
     """The spans of the elements of the array at `span`. Raises UnparseableError."""
     raws = _decode(_ARRAY, body, span)
