@@ -19,6 +19,9 @@ help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
 
 # --- Installing. A stamp is newer than the lock that it installed, so nothing is done twice.
+# uv is fast; pip knows the mirrors and certificates that were set up for it, so it comes second.
+
+install_with = $(BIN)/uv pip install -q --python $(BIN)/python $(1) || $(BIN)/python -m pip install -q $(1)
 
 $(BIN)/uv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
@@ -27,15 +30,15 @@ $(BIN)/uv:
 
 $(RUN_STAMP): requirements.lock pyproject.toml | $(BIN)/uv
 	@echo "Installing what the product runs on into $(VENV)"
-	@$(BIN)/uv pip install -q --python $(BIN)/python --require-hashes -r requirements.lock
-	@$(BIN)/uv pip install -q --python $(BIN)/python --no-deps -e .
+	@$(call install_with,--require-hashes -r requirements.lock)
+	@$(call install_with,--no-deps -e .)
 	@touch $@
 
 # The development lock holds the run-time one, version for version.
 $(DEV_STAMP): requirements-dev.lock requirements.lock pyproject.toml | $(BIN)/uv
 	@echo "Installing what the checks and tests need into $(VENV)"
-	@$(BIN)/uv pip install -q --python $(BIN)/python --require-hashes -r requirements-dev.lock
-	@$(BIN)/uv pip install -q --python $(BIN)/python --no-deps -e .
+	@$(call install_with,--require-hashes -r requirements-dev.lock)
+	@$(call install_with,--no-deps -e .)
 	@touch $(RUN_STAMP) $@
 
 install: $(DEV_STAMP) ## Create .venv with everything that the checks need
