@@ -23,6 +23,7 @@ class Environment:
     secret_key: str
     allowed_hosts: tuple[str, ...]
     debug: bool
+    log_level: str
     admin_email: str
     admin_password: str | None
     upstreams: Mapping[str, str]
@@ -54,6 +55,7 @@ def read(env: Mapping[str, str]) -> Environment:
         secret_key=env.get("HEADRACE_SECRET_KEY") or kept_secret(data_dir / "secret_key"),
         allowed_hosts=allowed_hosts(bind, base_url, env.get("HEADRACE_ALLOWED_HOSTS", "")),
         debug=env.get("HEADRACE_DEBUG") == "1",
+        log_level=(env.get("HEADRACE_LOG_LEVEL") or "info").upper(),
         admin_email=(env.get("HEADRACE_ADMIN_EMAIL") or "admin@localhost").lower(),
         admin_password=env.get("HEADRACE_ADMIN_PASSWORD") or None,
         upstreams=pairs(env.get("HEADRACE_UPSTREAMS", "")),

@@ -1,0 +1,140 @@
+"""Two applications on one port, and a saved document's way to the node beside it."""
+
+from __future__ import annotations
+
+import asyncio
+import warnings
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+import pytest_asyncio
+from asgiref.sync import sync_to_async
+from django.test import AsyncClient
+
+from controlplane.accounts.actions import create_tenant
+from controlplane.accounts.models import Organisation, Tenant
+from controlplane.asgi import Gateway, is_data_plane
+from controlplane.configs.actions import save_version
+from controlplane.configs.documents import document_of
+from controlplane.fleet import running
+from controlplane.fleet.queries import Acknowledgement, acknowledgement
+
+PATIENCE_S = 20.0
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "/v1/messages",
+        "/anthropic/v1/messages",
+        "/openai/v1/chat/completions",
+        "/inference/v1/chat/completions",
+        "/t/orchid/v1/messages",
+        "/expand",
+        "/compact",
+        "/stats",
+        "/metrics",
+        "/healthz",
+        "/readyz",
+    ],
+)
+def test_a_path_of_the_data_plane_goes_to_the_node(path: str) -> None:
+    assert is_data_plane({"type": "http", "path": path})
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/login", "/tenants/v1", "/v1beta", "/static/v1", "/api/v1/tenants", "/theme"]
+)
+def test_any_other_path_is_a_page(path: str) -> None:
+    assert not is_data_plane({"type": "http", "path": path})
+
+
+def test_a_websocket_is_never_the_data_planes() -> None:
+    assert not is_data_plane({"type": "websocket", "path": "/v1/realtime"})
+
+
+@pytest.fixture
+def deployment(transactional_db: None, organisation: Organisation) -> Tenant:
+    return create_tenant(organisation, slug="orchid", by=None)
+
+
+@pytest_asyncio.fixture
+async def gateway(
+    deployment: Tenant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> AsyncIterator[Gateway]:
+    monkeypatch.setenv("HEADRACE_STATE_DIR", str(tmp_path))
+    made = Gateway()
+    await made.start()
+    yield made
+    await made.stop()
+
+
+async def settled(tenant: Tenant) -> Acknowledgement:
+    """What the node answered; it is asked again while it has not."""
+    async with asyncio.timeout(PATIENCE_S):
+        while True:
+            found = await sync_to_async(acknowledgement)(tenant)
+            if found.status != "pending":
+                return found
+            await asyncio.sleep(0.02)
+
+
+async def test_a_saved_document_is_acknowledged_by_the_node_beside_it(
+    gateway: Gateway, deployment: Tenant
+) -> None:
+    first = await settled(deployment)
+    document = await sync_to_async(document_of)(deployment)
+    await sync_to_async(save_version)(document, "pipeline: [format]\n", "less", None)
+    second = await settled(deployment)
+
+    assert (first.status, first.version) == ("ack", 1)
+    assert (second.status, second.version, second.serving) == ("ack", 2, 2)
+
+
+async def test_the_running_node_gives_a_tenant_figures_of_its_own(
+    gateway: Gateway, deployment: Tenant
+) -> None:
+    stats = running.stats(deployment.uid)
+
+    assert stats is not None
+    assert stats["requests"] == 0
+
+
+async def test_starting_twice_starts_one_node(gateway: Gateway) -> None:
+    assert await gateway.start() is await gateway.start()
+
+
+async def test_stopping_leaves_no_node_to_ask(gateway: Gateway) -> None:
+    await gateway.stop()
+
+    assert running.stats(None) is None
+
+
+async def test_a_start_that_fails_says_so_to_the_server(
+    deployment: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("HEADRACE_TEST_CLOCK", "1")
+    monkeypatch.setenv("HEADRACE_BIND", "0.0.0.0:8000")
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, str]:
+        return {"type": "lifespan.startup"}
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    await Gateway()({"type": "lifespan"}, receive, send)
+
+    assert [message["type"] for message in sent] == ["lifespan.startup.failed"]
+    assert "HEADRACE_TEST_CLOCK" in sent[0]["message"]
+
+
+async def test_a_style_sheet_is_sent_whole_without_a_warning(db: None) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        answer = await AsyncClient().get("/static/css/tokens.css")
+
+    assert answer.headers["content-type"].startswith("text/css")
+    assert b":root" in answer.content
