@@ -1,0 +1,119 @@
+"""The memory store is the model of the SQLite store: any history gives the same answers.
+
+The clock moves by less than the batching of renewals or by more than every grace, so that the
+two, which differ only there, must agree.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from dataplane.adapters.originals import Store, StoreStats
+from dataplane.adapters.stores import MemoryStore, SqliteStore
+from dataplane.core.effects import (
+    Commit,
+    FrozenDecision,
+    OpenTurn,
+    Payload,
+    Recall,
+    Scope,
+    SessionView,
+)
+from tests.dataplane.adapters.stores.builders import MUCH_LATER, NOW, limits, marker
+
+LIMITS = limits(max_entries=8, max_sessions=2, max_bytes=40, max_payload_bytes=9)
+TEXTS = ("text1", "text2", "text3", "text4", "text5", "text  1", "far too long")
+AGES_S = (0.0, 1.0, 2.0, MUCH_LATER - NOW, 2 * (MUCH_LATER - NOW))
+COUNTED = (
+    "stash_live",
+    "stash_bytes",
+    "stash_refused",
+    "stash_expired",
+    "stash_revived",
+    "frozen_dropped",
+    "frozen_repaired",
+)
+
+scopes = st.builds(
+    Scope,
+    tenant=st.just("acme"),
+    principal=st.sampled_from(["alice", "bob"]),
+    session=st.sampled_from(["s1", "s2", "s3"]),
+    thread=st.sampled_from(["", "a:1"]),
+    alias=st.sampled_from(["", "", "s3", "s4"]),
+)
+times = st.sampled_from(AGES_S).map(lambda age: NOW + age)
+payloads = st.builds(
+    lambda text, forged, renews: Payload(marker(text), forged or text.encode(), renews),
+    st.sampled_from(TEXTS),
+    st.sampled_from([b"", b"", b"", b"", b"other"]),
+    st.booleans(),
+)
+decisions = st.builds(
+    lambda component, text, version, is_plain: FrozenDecision(
+        component, text, f"[masked {version}]", () if is_plain else (marker(text),)
+    ),
+    st.sampled_from(["mask", "collapse"]),
+    st.sampled_from(TEXTS),
+    st.integers(1, 2),
+    st.booleans(),
+)
+turns = st.builds(
+    OpenTurn, scopes, st.integers(0, 9), times, st.sampled_from([0, 300, 3600]), st.booleans()
+)
+commits = st.builds(
+    Commit,
+    scopes,
+    times,
+    st.lists(payloads, max_size=4).map(tuple),
+    st.lists(decisions, max_size=4).map(tuple),
+)
+recalls = st.builds(
+    Recall, scopes, st.sampled_from(TEXTS).map(marker), times, st.booleans(), st.just(value=True)
+)
+histories = st.lists(turns | commits | recalls, max_size=25)
+
+
+async def perform(store: Store, wanted: OpenTurn | Commit | Recall) -> Any:
+    if isinstance(wanted, OpenTurn):
+        return comparable(await store.open_turn(wanted))
+    if isinstance(wanted, Commit):
+        return await store.commit(wanted)
+    return await store.recall(wanted)
+
+
+def comparable(view: SessionView) -> tuple[object, ...]:
+    """All but the times of renewal, which one store batches."""
+    frozen = {name: known for name, known in view.frozen.items() if known}
+    return view.previous, frozen, view.lost, view.kept, set(view.owned), view.available
+
+
+def counted(stats: StoreStats) -> dict[str, int]:
+    return {name: getattr(stats, name) for name in COUNTED}
+
+
+async def answers(store: Store, history: list[OpenTurn | Commit | Recall]) -> list[Any]:
+    store.set_limits("acme", LIMITS)
+    await store.start()
+    given = [(wanted, await perform(store, wanted)) for wanted in history]
+    await store.close()
+    return [*given, counted(store.stats())]
+
+
+@given(history=histories)
+@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+def test_memory_and_sqlite_answer_every_history_alike(
+    history: list[OpenTurn | Commit | Recall],
+) -> None:
+    with tempfile.TemporaryDirectory() as state_dir:
+        durable = SqliteStore(Path(state_dir), timeout_s=10.0)
+
+        assert asyncio.run(answers(durable, history)) == asyncio.run(
+            answers(MemoryStore(), history)
+        )

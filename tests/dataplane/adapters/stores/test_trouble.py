@@ -1,0 +1,230 @@
+"""A damaged, locked or full store breaks no request (03-proxy-and-recovery.md 5.5, 5.6)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from dataplane.adapters.stores import SqliteStore
+from dataplane.core.effects import Committed, Found, Recalled, Refused
+from tests.dataplane.adapters.stores.builders import (
+    ELSEWHERE,
+    NOW,
+    TTL_S,
+    freeze,
+    marker,
+    recall,
+    stash,
+    turn,
+)
+from tests.dataplane.adapters.stores.durable import (
+    LONG,
+    eventually,
+    file_of,
+    is_available,
+    opened,
+)
+
+# -- damage --------------------------------------------------------------------------------------
+
+
+def truncate(path: Path) -> None:
+    os.truncate(path, 20_000)
+
+
+def empty(path: Path) -> None:
+    os.truncate(path, 0)
+
+
+def overwrite(path: Path) -> None:
+    path.write_bytes(b"not a database" * 5000)
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        pytest.param(truncate, id="03-127-truncated"),
+        pytest.param(empty, id="03-127-empty"),
+        pytest.param(overwrite, id="03-127-overwritten"),
+    ],
+)
+async def test_a_damaged_file_is_moved_aside_and_the_node_serves(
+    tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    async with opened(tmp_path) as store:
+        await freeze(store, LONG)
+    damage(file_of(tmp_path))
+
+    async with opened(tmp_path) as store:
+        view = await turn(store)
+        committed = await stash(store, "new")
+        unknown = await recall(store, marker(LONG))
+
+        assert view.available
+        assert committed.durable == {marker("new")}
+        assert unknown.found is Found.LOST
+        assert store.resets == {"acme"}
+        assert not store.stats().authoritative
+    assert file_of(tmp_path).with_name("store.db.corrupt-1").exists()
+
+
+async def test_a_ledger_that_was_reset_proves_nothing_for_thirty_days(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await turn(store)
+    overwrite(file_of(tmp_path))
+    async with opened(tmp_path) as store:
+        await turn(store)
+
+    async with opened(tmp_path) as store:
+        await turn(store)
+        early = await recall(store, "0" * 16, at=NOW + 29 * 86_400)
+        late = await recall(store, "0" * 16, at=NOW + 30 * 86_400)
+
+        assert (early.found, late.found) == (Found.LOST, Found.NEVER_MINTED)
+        assert store.resets == set()
+
+
+async def test_an_original_whose_bytes_were_changed_is_lost_and_never_wrong(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path) as store:
+        await stash(store, LONG, "short")
+    with contextlib.closing(sqlite3.connect(file_of(tmp_path))) as connection:
+        connection.execute("UPDATE body SET v = x'28b52ffd00'")
+        connection.commit()
+
+    async with opened(tmp_path) as store:
+        answers = [(await recall(store, marker(text))).found for text in (LONG, "short")]
+
+    assert answers == [Found.LOST, Found.LOST]
+
+
+async def test_an_original_that_vanished_although_it_was_minted_is_lost(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await stash(store, "text")
+    with contextlib.closing(sqlite3.connect(file_of(tmp_path))) as connection:
+        connection.execute("DELETE FROM stash")
+        connection.commit()
+
+    async with opened(tmp_path) as store:
+        assert (await recall(store, marker("text"))).found is Found.LOST
+
+
+# -- trouble -------------------------------------------------------------------------------------
+
+
+async def test_a_locked_file_delays_nobody_and_breaks_nothing(tmp_path: Path) -> None:
+    async with opened(tmp_path, timeout_s=0.2) as store:
+        await freeze(store, "text")
+        with contextlib.closing(sqlite3.connect(file_of(tmp_path))) as other:
+            other.execute("BEGIN IMMEDIATE")
+            locked_turn = await turn(store)
+            locked_commit = await stash(store, "new")
+            locked_renewal = await stash(store, "text", at=NOW + TTL_S / 2, renews=True)
+            locked_recall = await recall(store, marker("text"))
+            elsewhere = await stash(store, "text", scope=ELSEWHERE)
+            other.execute("ROLLBACK")
+
+        assert not locked_turn.available
+        assert locked_commit.refused == {marker("new"): Refused.UNAVAILABLE}
+        assert locked_renewal.refused == {marker("text"): Refused.UNAVAILABLE}
+        assert store.stats().stash_missing == 1
+        assert locked_recall.found is Found.RESOLVED
+        assert elsewhere.durable == {marker("text")}
+        await eventually(lambda: is_available(store))
+        assert (await stash(store, "new")).durable == {marker("new")}
+
+
+async def test_a_commit_that_was_given_up_leaves_no_decision_behind(tmp_path: Path) -> None:
+    async with opened(tmp_path, timeout_s=0.02) as store:
+        await eventually(lambda: is_available(store))
+        with contextlib.closing(sqlite3.connect(file_of(tmp_path))) as other:
+            other.execute("BEGIN IMMEDIATE")
+            refused = await freeze(store, "text")
+            other.execute("ROLLBACK")
+        await eventually(lambda: is_available(store))
+        view = await turn(store)
+
+    assert refused.refused == {marker("text"): Refused.UNAVAILABLE}
+    assert view.frozen == {}
+    assert store.stats().commit_timeouts >= 1
+
+
+async def test_a_state_directory_that_cannot_be_made_breaks_no_request(tmp_path: Path) -> None:
+    in_the_way = tmp_path / "state"
+    in_the_way.write_text("a file, not a directory")
+    async with opened(in_the_way) as store:
+        view = await turn(store)
+        committed = await stash(store, "text")
+        recalled = await recall(store, marker("text"))
+
+    assert not view.available
+    assert committed == Committed(frozenset(), {marker("text"): Refused.UNAVAILABLE})
+    assert recalled == Recalled(Found.STORE_ERROR)
+
+
+FULL_DISK = """
+import asyncio, os, resource, sys
+from pathlib import Path
+from dataplane.adapters.stores import SqliteStore
+from tests.dataplane.adapters.stores.builders import marker, recall, stash, turn
+
+async def main():
+    store = SqliteStore(Path(sys.argv[1]), timeout_s=5.0)
+    await store.start()
+    await stash(store, "text")
+    resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, resource.RLIM_INFINITY))
+    large = os.urandom(400_000).hex()
+    refused = (await stash(store, large)).refused
+    print(refused[marker(large)].name, (await recall(store, marker("text"), keep=False)).original)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    await asyncio.sleep(0.3)
+    print((await turn(store)).available, len((await stash(store, large)).durable))
+    await store.close()
+
+asyncio.run(main())
+"""
+
+
+async def test_a_disk_without_room_refuses_and_recovers(tmp_path: Path) -> None:
+    ran = await asyncio.to_thread(
+        subprocess.run,
+        [sys.executable, "-c", FULL_DISK, str(tmp_path)],
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+
+    assert ran.stdout.splitlines() == ["UNAVAILABLE b'text'", "True 1"], ran.stderr
+
+
+async def test_a_nearly_full_disk_admits_no_new_original(tmp_path: Path) -> None:
+    used = [0.5]
+    store = SqliteStore(tmp_path, timeout_s=5.0, disk_used=lambda path: used[0])
+    await store.start()
+    await stash(store, "text")
+    used[0] = 0.9
+
+    refused = await stash(store, "new")
+    renewed = await stash(store, "text", renews=True)
+
+    assert refused.refused == {marker("new"): Refused.FULL}
+    assert renewed.durable == {marker("text")}
+    await store.close()
+
+
+async def test_a_closed_store_answers_that_it_is_not_available(tmp_path: Path) -> None:
+    async with opened(tmp_path) as store:
+        await stash(store, "text")
+
+    assert not (await turn(store)).available
+    assert (await stash(store, "text")).refused == {marker("text"): Refused.UNAVAILABLE}
+    assert (await recall(store, marker("text"))).found is Found.STORE_ERROR
