@@ -20,7 +20,7 @@ pipeline: [mask, format]
 components:
   mask: &m {keep_recent: 3, marker_mode: off}
   dedup:
-    min_tokens: "100"
+    min_tokens: 100
 store: {enabled: true, ttl_seconds: 1e3}
 """
 
