@@ -50,8 +50,8 @@ class ComponentRow:
 
 VERDICTS = {
     "acted": Verdict("acted", "ok", "ok"),
-    "moved": Verdict("moved nothing out", "even", "quiet"),
-    "skipped": Verdict("declined all", "even", "quiet"),
+    "moved": Verdict("moved, saved nothing", "even", "quiet"),
+    "skipped": Verdict("changed nothing", "even", "quiet"),
     "idle": Verdict("idle", "wait", "quiet"),
 }
 NOT_REPORTED = Verdict("no data", "unknown", "quiet")
@@ -86,7 +86,7 @@ def _row(name: str, report: Stats, declaration: Declaration | None) -> Component
 
 def _acted_how(report: Stats) -> str:
     fresh, again = whole(report, "acted_fresh"), whole(report, "acted_replay")
-    if fresh is None or again is None:
+    if fresh is None or again is None or not (fresh or again):
         return ""
     return f"{numerals.count(fresh)} new, {numerals.count(again)} replayed"
 

@@ -280,6 +280,9 @@ def _unpriced(stats: Stats) -> str:
     )
 
 
+CHOOSE_TENANT = "choose a tenant above to see which"
+
+
 @dataclass(frozen=True, slots=True)
 class Fact:
     """One sentence about the running node: text is the figure in it, rest what follows."""
@@ -316,7 +319,7 @@ def _node(stats: Stats) -> str:
 def _snapshot(snapshot: Stats) -> Fact:
     version = whole(snapshot, "version")
     if version is None:
-        return Fact("snapshot", "Configuration", "no data", "", "the node names no version")
+        return Fact("snapshot", "Configuration", "One version", "for each tenant", CHOOSE_TENANT)
     digest = str(snapshot.get("hash") or "").removeprefix("sha256:")[:12]
     sub = f"hash {digest}" if digest else ""
     return Fact("snapshot", "Configuration", f"Version {version}", "is served", sub)

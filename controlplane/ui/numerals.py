@@ -15,6 +15,7 @@ TIMES = "\u00d7"
 FULL_UNTIL = 1_000_000  # up to six digits a count is written out
 SCALES = ((10**6, "M"), (10**9, "G"), (10**12, "T"))
 ROUNDS_UP_FROM = Decimal("999.5")  # three digits would read 1000
+SMALLEST_MS = 0.1
 SMALLEST_USD = Decimal("0.0001")
 MINUTE, HOUR, DAY = 60, 3600, 86_400
 
@@ -98,6 +99,8 @@ def duration(value_ms: float | None) -> Figure:
     """`11 ms`, from a second on `1.1 s`; below ten milliseconds one decimal is kept."""
     if value_ms is None:
         return NO_DATA
+    if 0 < value_ms < SMALLEST_MS:
+        return Figure(f"<{NO_BREAK}{SMALLEST_MS}", "ms")
     if value_ms >= 1000:  # noqa: PLR2004  a second
         return Figure(f"{value_ms / 1000:.1f}", "s")
     places = 1 if value_ms < 10 else 0  # noqa: PLR2004

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 from collections.abc import Iterator
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import msgspec
 
@@ -77,7 +77,7 @@ def _session_inside(value: str) -> str:
     return session if isinstance(session, str) else ""
 
 
-def _decoded(value: bytes) -> Any:
+def _decoded(value: bytes) -> object:
     try:
         return msgspec.json.decode(value)
     except (msgspec.DecodeError, RecursionError):

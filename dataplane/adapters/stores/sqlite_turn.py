@@ -48,7 +48,9 @@ class Seen:
 
 @dataclass(frozen=True, slots=True)
 class Delta(Generic[Row]):
-    """What a list has gained since a mark; whole: it replaces what was known."""
+    """What a list has gained since a mark, each row with its id first; whole: the rows replace
+    what was known.
+    """
 
     whole: bool
     rows: list[Row]
@@ -65,11 +67,11 @@ class TurnRead:
     """
 
     previous: PastTurn | None
-    frozen: Delta[tuple[str, str, str]]
+    frozen: Delta[tuple[int, str, str, str]]
     lost: list[tuple[str, str]]
-    kept: Delta[tuple[str]]
-    by_principal: Delta[tuple[str, float]]
-    by_session: Delta[tuple[str, float]]
+    kept: Delta[tuple[int, str]]
+    by_principal: Delta[tuple[int, str, float]]
+    by_session: Delta[tuple[int, str, float]]
     renewed: list[str]
 
 
@@ -160,5 +162,5 @@ def _added(tx: Transaction, sql: str, about: tuple[str, ...], seen: Mark, epoch:
     whole = seen.epoch != epoch
     since = -1 if whole else seen.last
     rows = tx.execute(sql, (*about, since)).fetchall()
-    last = max((row[0] for row in rows), default=since)
-    return Delta(whole, [row[1:] for row in rows], Mark(epoch, last))
+    last = max(rows[0][0], rows[-1][0]) if rows else since
+    return Delta(whole, rows, Mark(epoch, last))

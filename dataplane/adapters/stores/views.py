@@ -50,12 +50,14 @@ class FrozenKnown:
     frozen: dict[str, dict[str, str]] = field(default_factory=dict)
     lost: dict[str, set[str]] = field(default_factory=dict)
 
-    def merge(self, read: Delta[tuple[str, str, str]], lost: Iterable[tuple[str, str]]) -> None:
+    def merge(
+        self, read: Delta[tuple[int, str, str, str]], lost: Iterable[tuple[str, str]]
+    ) -> None:
         if read.whole:
             self.frozen, self.lost = {}, {}
         for component, key in lost:
             self.lost.setdefault(component, set()).add(key)
-        for component, key, replacement in read.rows:
+        for _, component, key, replacement in read.rows:
             self.frozen.setdefault(component, {})[key] = replacement
             self.lost.get(component, set()).discard(key)
         self.mark = read.mark
@@ -68,11 +70,11 @@ class KeptKnown:
     mark: Mark = field(default_factory=Mark)
     keys: frozenset[str] = frozenset()
 
-    def merge(self, read: Delta[tuple[str]]) -> None:
+    def merge(self, read: Delta[tuple[int, str]]) -> None:
         if read.whole:
             self.keys = frozenset()
         if read.rows:
-            self.keys |= {row[0] for row in read.rows}
+            self.keys |= {row[1] for row in read.rows}
         self.mark = read.mark
 
 
@@ -83,10 +85,10 @@ class OwnedKnown:
     mark: Mark = field(default_factory=Mark)
     ids: dict[str, float] = field(default_factory=dict)
 
-    def merge(self, read: Delta[tuple[str, float]]) -> None:
+    def merge(self, read: Delta[tuple[int, str, float]]) -> None:
         if read.whole:
             self.ids = {}
-        self.ids.update(read.rows)
+        self.ids.update((marker_id, touched) for _, marker_id, touched in read.rows)
         self.mark = read.mark
 
     def renew(self, renewed: Mapping[str, float]) -> None:

@@ -92,7 +92,8 @@ def test_a_span_names_its_two_largest_units(seconds: float, shown: str) -> None:
 
 
 @pytest.mark.parametrize(
-    ("value_ms", "shown"), [(0.42, "0.4 ms"), (11.2, "11 ms"), (1100, "1.1 s"), (None, "no data")]
+    ("value_ms", "shown"),
+    [(0.02, "< 0.1 ms"), (0.42, "0.4 ms"), (11.2, "11 ms"), (1100, "1.1 s"), (None, "no data")],
 )
 def test_a_duration_takes_the_unit_it_is_read_in(value_ms: float | None, shown: str) -> None:
     assert str(numerals.duration(value_ms)).replace("\u00a0", " ") == shown

@@ -246,6 +246,10 @@ def test_98_another_tool_beside_ours_gives_the_client_the_whole_round_unchanged(
             anthropic(tool_use(0, call_id=""), stop_reason="tool_use"), id="87-no-call-id"
         ),
         pytest.param(
+            anthropic(tool_use(0, EXPAND, '{"id":"a"},"name":"b"'), stop_reason="tool_use"),
+            id="87-input-of-several-values",
+        ),
+        pytest.param(
             anthropic(
                 block(0, {"type": "text", "text": ""}, {"type": "new_delta", "new": "x"}),
                 tool_use(1),

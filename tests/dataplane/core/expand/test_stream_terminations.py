@@ -141,6 +141,14 @@ def test_101_half_an_event_is_left_out_so_that_the_error_is_read_as_one() -> Non
     assert kinds(played.client)[-2:] == ["content_block_delta", "error"]
 
 
+@pytest.mark.parametrize("half", [b'data: {"type":"message_stop"', b'"message_stop"}'])
+def test_101_half_of_the_last_event_does_not_end_the_stream(half: bytes) -> None:
+    played = play(stream_relay(), SECOND.until(half))
+
+    assert kinds(played.client)[-2:] == ["message_delta", "error"]
+    assert played.outcome == "truncated"
+
+
 def test_w_09_an_error_of_the_upstream_ends_the_stream_and_is_not_repeated() -> None:
     script = Script(
         [
