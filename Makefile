@@ -21,7 +21,7 @@ help: ## Print this list
 # --- Installing. A stamp is newer than the lock that it installed, so nothing is done twice.
 # uv is fast; pip knows the mirrors and certificates that were set up for it, so it comes second.
 
-install_with = $(BIN)/uv pip install -q --python $(BIN)/python $(1) || $(BIN)/python -m pip install -q $(1)
+install_with = $(BIN)/uv pip install -q --system-certs --python $(BIN)/python $(1) || $(BIN)/python -m pip install -q $(1)
 
 $(BIN)/uv:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed: make PYTHON=...")'
