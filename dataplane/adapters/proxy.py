@@ -215,21 +215,29 @@ class _Carrying:
     async def _continue(
         self, verdict: Answer, answer: _ClientAnswer
     ) -> tuple[Response, Deliver | Answer]:
-        """Answer the model's recovery calls and relay what it says with the originals in hand."""
-        assert self._exchange is not None  # noqa: S101  only shaped requests are intercepted
-        results = await drive(self._exchange.answer(verdict.calls), self._ticket.perform)
+        """Answer the model's recovery calls and relay what it says with the originals in hand.
+
+        Whatever fails on the way, the client still gets the round that was withheld.
+        """
         relay = answer.relay
-        body = self._exchange.continuation(relay.continuation(results))
         try:
-            response = await self._send(body)
+            response = await self._send(await self._continuation(verdict, relay))
         except UpstreamError as error:
             log.warning("cg.continuation_failed route=%s %s", self._ticket.route.name, error)
+            return answer.response, relay.round_failed()
+        except Exception:
+            log.exception("cg.continuation_failed route=%s", self._ticket.route.name)
             return answer.response, relay.round_failed()
         if not relay.accepts(response.status, response.content_type):
             return response, relay.round_failed()
         relay.next_round()
         answer.response = response
         return response, await self._round(response, answer)
+
+    async def _continuation(self, verdict: Answer, relay: Relay) -> bytes:
+        assert self._exchange is not None  # noqa: S101  only shaped requests are intercepted
+        results = await drive(self._exchange.answer(verdict.calls), self._ticket.perform)
+        return self._exchange.continuation(relay.continuation(results))
 
     def conclude(self) -> None:
         """What the response cost, whatever became of it."""

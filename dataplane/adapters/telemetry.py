@@ -98,6 +98,7 @@ class Totals:
         self.counts["bounces"] += recoveries.bounces
         self.counts["wasted_tokens"] += recoveries.wasted_tokens
         self.counts["adjudicate_stray"] += recoveries.strays
+        self.counts["expand_oversize"] += recoveries.oversize
         self.unresolved.update(recoveries.unresolved)
 
     def _add_report(self, record: Record) -> None:
@@ -254,7 +255,13 @@ _BILLED = (
     "upstream_rounds",
 )
 _RESPONSES = ("sse_streamed", "sse_buffered", "sse_expand_after_stream", "client_disconnects")
-_HEALTH = ("compaction_resets", "adjudicate_stray", "rewrite_failures", "frozen_hits")
+_HEALTH = (
+    "compaction_resets",
+    "adjudicate_stray",
+    "expand_oversize",
+    "rewrite_failures",
+    "frozen_hits",
+)
 _COMPONENT = (
     "runs",
     "acted",

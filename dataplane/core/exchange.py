@@ -38,6 +38,8 @@ from dataplane.core.wire.message import Conversation, Dialect
 from dataplane.core.wire.spans import STRING, Span, UnparseableError, elements, outline
 from dataplane.core.wire.splice import Edit, append_to_array, splice, string_literal
 
+CONTINUATION_MAX_BYTES = 32 << 20
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
@@ -80,12 +82,16 @@ class Outgoing:
 
 @dataclass(slots=True)
 class Recoveries:
-    """What the expand rounds of one request came to. wasted: tokens of the resolved originals."""
+    """What the expand rounds of one request came to.
+
+    wasted_tokens: of the resolved originals. oversize: originals left out of a continuation.
+    """
 
     bounces: int = 0
     wasted_tokens: int = 0
     unresolved: Counter[str] = field(default_factory=Counter)
     strays: int = 0
+    oversize: int = 0
 
 
 class Exchange:
@@ -276,30 +282,43 @@ class Exchange:
 
     def answer(self, calls: Sequence[Call]) -> Core[list[ToolResult]]:
         """One result per call, in call order: the original, or an explicit placeholder."""
-        results = []
+        found: list[str | None] = []
         for call in calls:
-            if call.name != tool.EXPAND:
-                self.recoveries.strays += 1
-                results.append(ToolResult(call.call_id, tool.ADJUDICATE_ANSWER))
-            else:
-                results.append((yield from self._expanded(call)))
-        return results
+            found.append((yield from self._recalled(call)))
+        self._keep_within(found)
+        for text in found:
+            if text is not None:
+                self.recoveries.bounces += 1
+                self.recoveries.wasted_tokens += Content(text).tokens
+        return [
+            ToolResult(call.call_id, tool.answer_text(call.name, text, call.marker_id))
+            for call, text in zip(calls, found, strict=True)
+        ]
 
-    def _expanded(self, call: Call) -> Core[ToolResult]:
+    def _recalled(self, call: Call) -> Core[str | None]:
+        """The original that a call asks for; None when there is none to give."""
+        if call.name != tool.EXPAND:
+            self.recoveries.strays += 1
+            return None
         wanted = call.marker_id or ""
+        recalled = Recalled(Found.MALFORMED)
         if marker.is_minted_shape(wanted):
-            recalled: Recalled = yield Recall(
+            recalled = yield Recall(
                 self._scope, wanted, self._asked.at, emitted=wanted in self._emitted
             )
-        else:
-            recalled = Recalled(Found.MALFORMED)
         if recalled.original is None:
             self.recoveries.unresolved[recalled.found.value] += 1
-            return ToolResult(call.call_id, tool.placeholder(wanted))
-        text = recalled.original.decode()
-        self.recoveries.bounces += 1
-        self.recoveries.wasted_tokens += Content(text).tokens
-        return ToolResult(call.call_id, text)
+            return None
+        return recalled.original.decode()
+
+    def _keep_within(self, found: list[str | None]) -> None:
+        """Leave the largest originals out of a continuation that would become too large."""
+        sizes = {n: len(text.encode()) for n, text in enumerate(found) if text is not None}
+        while sizes and len(self._sent) + sum(sizes.values()) > CONTINUATION_MAX_BYTES:
+            largest = max(sizes, key=sizes.__getitem__)
+            del sizes[largest]
+            found[largest] = None
+            self.recoveries.oversize += 1
 
     def continuation(self, items: Iterable[bytes]) -> bytes:
         """The next round's body: the one before with raw messages appended to its list.
