@@ -14,7 +14,7 @@ from dataplane.core.effects import OpenTurn, PastTurn
 
 LEDGER_ROWS = 1_000_000
 LEDGER_RETENTION_S = 30 * 86_400.0
-OWNED_IDS = 10_000
+OWNED_IDS = 4096  # per principal and per session, the newest
 _MINTED = re.compile(r"[0-9a-f]{16}(?:[0-9a-f]{8})?")
 
 

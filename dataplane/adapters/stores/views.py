@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from dataplane.adapters.stores.retention import OWNED_IDS
 from dataplane.adapters.stores.sqlite_turn import Delta, Mark, Seen, TurnRead
 from dataplane.core.effects import Scope, SessionView
 
@@ -89,7 +90,8 @@ class OwnedKnown:
         if read.whole:
             self.ids = {}
         self.ids.update((marker_id, touched) for _, marker_id, touched in read.rows)
-        self.mark = read.mark
+        is_overgrown = len(self.ids) > 2 * OWNED_IDS
+        self.mark = Mark() if is_overgrown else read.mark  # then only the newest are read again
 
     def renew(self, renewed: Mapping[str, float]) -> None:
         for marker_id, at in renewed.items():

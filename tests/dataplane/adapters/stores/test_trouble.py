@@ -122,7 +122,7 @@ async def test_an_original_that_vanished_although_it_was_minted_is_lost(tmp_path
 
 
 async def test_a_locked_file_delays_nobody_and_breaks_nothing(tmp_path: Path) -> None:
-    async with opened(tmp_path, timeout_s=0.2) as store:
+    async with opened(tmp_path, timeout_s=1.0) as store:
         await freeze(store, "text")
         with contextlib.closing(sqlite3.connect(file_of(tmp_path))) as other:
             other.execute("BEGIN IMMEDIATE")
