@@ -43,7 +43,8 @@ def _curl(base_url: str, key: str) -> Snippet:
         "setup-curl",
         "curl",
         f"curl {base_url}/anthropic/v1/messages \\\n"
-        f"  -H 'x-context-guru-token: {key}' -H \"x-api-key: $ANTHROPIC_API_KEY\" \\\n"
+        f"  -H 'x-context-guru-token: {key}' \\\n"
+        '  -H "x-api-key: $ANTHROPIC_API_KEY" \\\n'
         "  -H 'anthropic-version: 2023-06-01' -H 'content-type: application/json' \\\n"
         '  -d \'{"model": "claude-sonnet-4-5", "max_tokens": 64, '
         '"messages": [{"role": "user", "content": "Hello"}]}\'',

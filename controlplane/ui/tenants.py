@@ -18,7 +18,7 @@ from controlplane.accounts.models import Tenant
 from controlplane.accounts.permissions import may
 from controlplane.accounts.queries import keys_of, visible_tenant
 from controlplane.configs.actions import save_version
-from controlplane.configs.models import ConfigVersion
+from controlplane.configs.models import ConfigDocument, ConfigVersion
 from controlplane.configs.queries import TenantDocument, tenant_document, versions
 from controlplane.fleet.queries import acknowledgement
 from controlplane.ui import problem_rows
@@ -125,7 +125,8 @@ def save_document(request: PersonRequest, slug: str) -> HttpResponse:
 @transaction.atomic
 def _save(request: PersonRequest, tenant: Tenant, form: DocumentForm) -> ConfigVersion:
     """Compare and set: the head must still be the version that the author started from."""
-    document = tenant_document(tenant).document
+    own = tenant_document(tenant).document
+    document = ConfigDocument.objects.select_for_update(of=("self",)).get(pk=own.pk)
     head = document.head
     if head is not None and head.number != form.cleaned_data["based_on"]:
         raise StaleBaseError(head)
