@@ -12,6 +12,9 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 from typing import Any
 
+from dataplane.core.effects import Found
+from dataplane.core.expand import tool
+from dataplane.core.expand.recovery import Repaired
 from dataplane.core.record import Record
 from dataplane.core.report import StepReport
 
@@ -100,6 +103,26 @@ class Totals:
         self.counts["adjudicate_stray"] += recoveries.strays
         self.counts["expand_oversize"] += recoveries.oversize
         self.unresolved.update(recoveries.unresolved)
+        for repaired in recoveries.repaired:
+            self._add_repair(f"{record.session}:{repaired.call_id}", repaired)
+
+    def _add_repair(self, known: str, repaired: Repaired) -> None:
+        """A repair is the same on every later turn of its session and counts once."""
+        if known in self.seen:
+            return
+        self._remember(known)
+        if repaired.found == Found.RESOLVED.value:
+            self.counts["bounces"] += 1
+            self.counts["wasted_tokens"] += repaired.tokens
+        elif repaired.found == tool.ADJUDICATE:
+            self.counts["adjudicate_stray"] += 1
+        else:
+            self.unresolved[repaired.found] += 1
+
+    def _remember(self, known: str) -> None:
+        self.seen[known] = None
+        if len(self.seen) > UNIQUE_KEYS_MAX:
+            self.seen.pop(next(iter(self.seen)))
 
     def _add_report(self, record: Record) -> None:
         report = record.report
@@ -141,10 +164,8 @@ class Totals:
         for key, saved in step.keys.items():
             known = f"{step.component}:{key}"
             if known not in self.seen:
-                self.seen[known] = None
+                self._remember(known)
                 unique += saved
-        while len(self.seen) > UNIQUE_KEYS_MAX:
-            self.seen.pop(next(iter(self.seen)))
         return max(0, unique)
 
     def _add_usage(self, record: Record) -> None:

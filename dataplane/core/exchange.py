@@ -7,27 +7,23 @@ Source: 03-proxy-and-recovery.md 2.1, 2.7, 4.2 to 4.4, 5.5.
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import msgspec
 
 from dataplane.core import bypass, lifetime, pipeline
-from dataplane.core.content import Content
 from dataplane.core.declaration import Gate
 from dataplane.core.effects import (
     Commit,
     Committed,
     Core,
-    Found,
     OpenTurn,
-    Recall,
-    Recalled,
     Scope,
     SessionView,
 )
-from dataplane.core.expand import marker, tool
+from dataplane.core.expand import tool
+from dataplane.core.expand.recovery import CONTINUATION_MAX_BYTES, Recoveries, Recovery
 from dataplane.core.expand.relay import Call, ToolResult
 from dataplane.core.plan import Plan
 from dataplane.core.report import RunReport
@@ -37,8 +33,6 @@ from dataplane.core.wire.decode import NoMessagesError, decode
 from dataplane.core.wire.message import Conversation, Dialect
 from dataplane.core.wire.spans import STRING, Span, UnparseableError, elements, outline
 from dataplane.core.wire.splice import Edit, append_to_array, splice, string_literal
-
-CONTINUATION_MAX_BYTES = 32 << 20
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,20 +74,6 @@ class Outgoing:
     stash_refused: int = 0
 
 
-@dataclass(slots=True)
-class Recoveries:
-    """What the expand rounds of one request came to.
-
-    wasted_tokens: of the resolved originals. oversize: originals left out of a continuation.
-    """
-
-    bounces: int = 0
-    wasted_tokens: int = 0
-    unresolved: Counter[str] = field(default_factory=Counter)
-    strays: int = 0
-    oversize: int = 0
-
-
 class Exchange:
     """One client request. Call prepare once, then answer and continuation per expand round."""
 
@@ -104,18 +84,20 @@ class Exchange:
         self._asked = asked
         self._persists = persists
         self._clock = clock
-        self._scope = Scope(asked.tenant, asked.principal, "")
+        self._recovery = Recovery(Scope(asked.tenant, asked.principal, ""), asked.at)
         self._sent = b""
-        self._emitted: frozenset[str] = frozenset()
-        self.recoveries = Recoveries()
 
     # ---- request side -------------------------------------------------------------------
 
     def prepare(self, body: bytes) -> Core[Outgoing]:
         """The body to send. Whatever cannot be shaped is sent as it came, by name."""
         outgoing = yield from self._prepared(body)
-        self._sent, self._emitted = outgoing.body, outgoing.emitted
+        self._sent, self._recovery.emitted = outgoing.body, outgoing.emitted
         return outgoing
+
+    @property
+    def recoveries(self) -> Recoveries:
+        return self._recovery.counts
 
     def _prepared(self, body: bytes) -> Core[Outgoing]:
         if self._asked.is_encoded:
@@ -133,15 +115,18 @@ class Exchange:
         identity = identify(
             conversation, session_header=asked.session_header, agent_header=asked.agent_header
         )
-        self._scope = Scope(
+        scope = Scope(
             asked.tenant, asked.principal, identity.session, identity.thread, identity.alias
         )
+        self._recovery.scope = scope
         closed = self._bypass_of(conversation)
+        if closed is None:
+            conversation = yield from self._recovery.repaired(conversation)
         life = lifetime.lifetime_of(
             asked.dialect.family, conversation.model, ("1h",) if conversation.offers_1h else ()
         )
         view: SessionView = yield OpenTurn(
-            self._scope,
+            scope,
             len(conversation.messages),
             asked.at,
             life.ttl_s,
@@ -261,7 +246,9 @@ class Exchange:
         if not payloads and not decisions:
             return 0
         before = len(state.changes)
-        committed: Committed = yield Commit(self._scope, self._asked.at, payloads, decisions)
+        committed: Committed = yield Commit(
+            self._recovery.scope, self._asked.at, payloads, decisions
+        )
         state.settle(committed.durable, committed.refused)
         return before - len(state.changes)
 
@@ -282,43 +269,8 @@ class Exchange:
 
     def answer(self, calls: Sequence[Call]) -> Core[list[ToolResult]]:
         """One result per call, in call order: the original, or an explicit placeholder."""
-        found: list[str | None] = []
-        for call in calls:
-            found.append((yield from self._recalled(call)))
-        self._keep_within(found)
-        for text in found:
-            if text is not None:
-                self.recoveries.bounces += 1
-                self.recoveries.wasted_tokens += Content(text).tokens
-        return [
-            ToolResult(call.call_id, tool.answer_text(call.name, text, call.marker_id))
-            for call, text in zip(calls, found, strict=True)
-        ]
-
-    def _recalled(self, call: Call) -> Core[str | None]:
-        """The original that a call asks for; None when there is none to give."""
-        if call.name != tool.EXPAND:
-            self.recoveries.strays += 1
-            return None
-        wanted = call.marker_id or ""
-        recalled = Recalled(Found.MALFORMED)
-        if marker.is_minted_shape(wanted):
-            recalled = yield Recall(
-                self._scope, wanted, self._asked.at, emitted=wanted in self._emitted
-            )
-        if recalled.original is None:
-            self.recoveries.unresolved[recalled.found.value] += 1
-            return None
-        return recalled.original.decode()
-
-    def _keep_within(self, found: list[str | None]) -> None:
-        """Leave the largest originals out of a continuation that would become too large."""
-        sizes = {n: len(text.encode()) for n, text in enumerate(found) if text is not None}
-        while sizes and len(self._sent) + sum(sizes.values()) > CONTINUATION_MAX_BYTES:
-            largest = max(sizes, key=sizes.__getitem__)
-            del sizes[largest]
-            found[largest] = None
-            self.recoveries.oversize += 1
+        room = CONTINUATION_MAX_BYTES - len(self._sent)
+        return (yield from self._recovery.answer(calls, room_bytes=room))
 
     def continuation(self, items: Iterable[bytes]) -> bytes:
         """The next round's body: the one before with raw messages appended to its list.

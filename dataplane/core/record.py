@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from dataplane.core.exchange import Recoveries
+from dataplane.core.expand.recovery import Recoveries
 from dataplane.core.report import RunReport
 from dataplane.core.wire.usage import Usage
 

@@ -42,6 +42,11 @@ def placeholder(marker_id: str) -> str:
     return f"[{EXPAND}: the original for id {marker_id} is no longer available]"
 
 
+def pointer(marker_id: str) -> str:
+    """What the model reads instead of a second copy of an original that the request holds."""
+    return f"[{EXPAND}: the content for id {marker_id} is present earlier in this conversation]"
+
+
 def answer_text(name: str, recalled: str | None, marker_id: str | None) -> str:
     """The result of one call of an injected tool.
 

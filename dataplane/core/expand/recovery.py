@@ -1,0 +1,130 @@
+"""Giving originals back: to a call of the running round, and to calls the client had to answer.
+
+Source: 03-proxy-and-recovery.md 4.3, 4.4, 4.6.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import NamedTuple
+
+from dataplane.core.content import Content
+from dataplane.core.effects import Core, Found, Recall, Recalled, Scope
+from dataplane.core.expand import marker, repair, tool
+from dataplane.core.expand.relay import Call, ToolResult
+from dataplane.core.wire.decode import decode
+from dataplane.core.wire.message import Conversation
+from dataplane.core.wire.splice import Edit, splice
+
+CONTINUATION_MAX_BYTES = 32 << 20
+
+
+class Repaired(NamedTuple):
+    """A call whose answer by the client was put right; the same on every later turn.
+
+    found: how its id was resolved, or the name of the verdict tool. tokens: of the original.
+    """
+
+    call_id: str
+    found: str
+    tokens: int
+
+
+@dataclass(slots=True)
+class Recoveries:
+    """What the recovery calls of one request came to.
+
+    wasted_tokens: of the resolved originals. strays: calls of the verdict tool by an agent.
+    oversize: originals left out of a continuation.
+    """
+
+    bounces: int = 0
+    wasted_tokens: int = 0
+    unresolved: Counter[str] = field(default_factory=Counter)
+    strays: int = 0
+    oversize: int = 0
+    repaired: list[Repaired] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Recovery:
+    """The recovery calls of one request. at: its instant, seconds. emitted: the ids of the
+    markers that this very request carries.
+    """
+
+    scope: Scope
+    at: float
+    emitted: frozenset[str] = frozenset()
+    counts: Recoveries = field(default_factory=Recoveries)
+
+    def answer(self, calls: Sequence[Call], *, room_bytes: int) -> Core[list[ToolResult]]:
+        """One result per call, in call order: the original, or an explicit placeholder.
+
+        room_bytes: what all originals together may take.
+        """
+        found: list[str | None] = []
+        for call in calls:
+            recalled = yield from self._recall(call)
+            found.append(_text(recalled))
+            self._count(call, recalled)
+        self._keep_within(found, room_bytes)
+        for text in found:
+            if text is not None:
+                self.counts.bounces += 1
+                self.counts.wasted_tokens += Content(text).tokens
+        return [
+            ToolResult(call.call_id, tool.answer_text(call.name, text, call.marker_id))
+            for call, text in zip(calls, found, strict=True)
+        ]
+
+    def repaired(self, conversation: Conversation) -> Core[Conversation]:
+        """The conversation with the client's answers to calls of ours put right."""
+        edits: list[Edit] = []
+        for stray in repair.strays(conversation):
+            text = yield from self._repair_text(conversation, stray)
+            edits += repair.edits(conversation.body, stray, text)
+        if not edits:
+            return conversation
+        return decode(conversation.dialect, splice(conversation.body, edits))
+
+    def _repair_text(self, conversation: Conversation, stray: repair.Stray) -> Core[str]:
+        call = stray.call
+        recalled = yield from self._recall(call)
+        text = _text(recalled)
+        name = recalled.found.value if call.name == tool.EXPAND else call.name
+        tokens = 0 if text is None else Content(text).tokens
+        self.counts.repaired.append(Repaired(call.call_id, name, tokens))
+        if text is not None and repair.is_present(conversation, stray, text):
+            return tool.pointer(call.marker_id or "")
+        return tool.answer_text(call.name, text, call.marker_id)
+
+    def _recall(self, call: Call) -> Core[Recalled]:
+        """The original that a call asks for; nothing for the verdict tool."""
+        wanted = call.marker_id or ""
+        if call.name != tool.EXPAND or not marker.is_minted_shape(wanted):
+            return Recalled(Found.MALFORMED)
+        recalled: Recalled = yield Recall(
+            self.scope, wanted, self.at, emitted=wanted in self.emitted
+        )
+        return recalled
+
+    def _count(self, call: Call, recalled: Recalled) -> None:
+        if call.name != tool.EXPAND:
+            self.counts.strays += 1
+        elif recalled.original is None:
+            self.counts.unresolved[recalled.found.value] += 1
+
+    def _keep_within(self, found: list[str | None], room_bytes: int) -> None:
+        """Leave the largest originals out of a continuation that would become too large."""
+        sizes = {n: len(text.encode()) for n, text in enumerate(found) if text is not None}
+        while sizes and sum(sizes.values()) > room_bytes:
+            largest = max(sizes, key=sizes.__getitem__)
+            del sizes[largest]
+            found[largest] = None
+            self.counts.oversize += 1
+
+
+def _text(recalled: Recalled) -> str | None:
+    return None if recalled.original is None else recalled.original.decode()

@@ -1,0 +1,138 @@
+"""Recovery calls that reached the client, and the answers it gave for want of a better one.
+
+A turn that mixes a recovery call with a tool of the client goes to the client whole; its error
+result comes back with the next request and every one after it. Here the result gets the text
+that the gateway would have given, the same bytes on every turn.
+Source: 03-proxy-and-recovery.md 4.6.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import msgspec
+from msgspec import Raw
+
+from dataplane.core.expand import tool
+from dataplane.core.expand.relay import Call
+from dataplane.core.wire.message import Conversation, Dialect
+from dataplane.core.wire.spans import Member, Span, elements, members
+from dataplane.core.wire.splice import Edit, string_literal
+
+_SIGN = b"context_guru_"
+
+
+class Stray(NamedTuple):
+    """A call of ours that the client answered. result: the object that holds its answer."""
+
+    call: Call
+    result: Span
+
+
+class _Function(msgspec.Struct):
+    name: str = ""
+    arguments: str = ""
+
+
+class _Block(msgspec.Struct):
+    """A content block (Anthropic) or an entry of tool_calls (OpenAI)."""
+
+    type: str = ""
+    id: str = ""
+    name: str = ""
+    input: Raw = Raw(b"null")
+    tool_use_id: str = ""
+    function: _Function = msgspec.field(default_factory=_Function)
+
+
+class _Element(msgspec.Struct):
+    role: str
+    content: Raw = Raw(b"null")
+    tool_calls: list[_Block] = msgspec.field(default_factory=list)
+    tool_call_id: str = ""
+
+
+_element = msgspec.json.Decoder(_Element)
+_blocks = msgspec.json.Decoder(list[_Block])
+
+
+class _Input(msgspec.Struct):
+    id: str | None = None
+
+
+_input = msgspec.json.Decoder(_Input)
+
+
+def strays(conversation: Conversation) -> list[Stray]:
+    """The answered calls of ours, in the order of their results; mostly none."""
+    body = conversation.body
+    messages = conversation.members["messages"].value
+    if body.find(_SIGN, messages.start, messages.end) < 0:
+        return []
+    find = _anthropic if conversation.dialect is Dialect.ANTHROPIC else _openai
+    calls: dict[str, Call] = {}
+    found: list[Stray] = []
+    for span in conversation.elements:
+        try:
+            found += find(body, span, calls)
+        except (msgspec.MsgspecError, ValueError):
+            continue
+    return found
+
+
+def edits(body: bytes, stray: Stray, text: str) -> Iterator[Edit]:
+    """The edits that make `text` the answer to a call, and no error."""
+    parts = members(body, stray.result)
+    content = parts.get("content")
+    if content is None:
+        end = _end(parts)
+        yield Edit(Span(end, end), b',"content":' + string_literal(text))
+    else:
+        yield Edit(content.value, string_literal(text))
+    error = parts.get("is_error")
+    if error is not None:
+        yield Edit(error.value, b"false")
+
+
+def is_present(conversation: Conversation, stray: Stray, original: str) -> bool:
+    """True when another message of the request holds the original already."""
+    return any(
+        message.content.text == original and message.call_id != stray.call.call_id
+        for message in conversation.messages
+    )
+
+
+def _end(parts: dict[str, Member]) -> int:
+    return max(part.value.end for part in parts.values())
+
+
+def _anthropic(body: bytes, span: Span, calls: dict[str, Call]) -> Iterator[Stray]:
+    element = _element.decode(memoryview(body)[span.start : span.end])
+    if not bytes(element.content).startswith(b"["):
+        return
+    for number, block in enumerate(_blocks.decode(element.content)):
+        if element.role == "assistant" and block.type == "tool_use" and block.id:
+            _note(calls, block.id, block.name, bytes(block.input))
+        elif block.type == "tool_result" and block.tool_use_id in calls:
+            content = members(body, span)["content"].value
+            yield Stray(calls[block.tool_use_id], elements(body, content)[number])
+
+
+def _openai(body: bytes, span: Span, calls: dict[str, Call]) -> Iterator[Stray]:
+    element = _element.decode(memoryview(body)[span.start : span.end])
+    for call in element.tool_calls:
+        if call.id:
+            _note(calls, call.id, call.function.name, call.function.arguments.encode())
+    if element.role == "tool" and element.tool_call_id in calls:
+        yield Stray(calls[element.tool_call_id], span)
+
+
+def _note(calls: dict[str, Call], call_id: str, name: str, arguments: bytes) -> None:
+    if not tool.is_injected(name):
+        return
+    try:
+        wanted = _input.decode(arguments).id
+    except msgspec.DecodeError:
+        wanted = None
+    calls[call_id] = Call(call_id, name, wanted)

@@ -1,0 +1,139 @@
+"""Calls of ours that the client answered are put right on every later turn (03 section 4.6)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from dataplane.core.effects import Found, OpenTurn, Recall, Recalled, SessionView
+from dataplane.core.exchange import Asked, Exchange
+from dataplane.core.expand.tool import ADJUDICATE_ANSWER
+from dataplane.core.plan import Plan
+from dataplane.core.wire.message import Dialect
+from tests.dataplane.core.build import M_ID, M, run_core
+
+
+def anthropic(*, original_is_present: bool = False, name: str = "context_guru_expand") -> bytes:
+    """A turn in which the agent answered our call with an error, and its own tool rightly."""
+    calls = [
+        {"type": "tool_use", "id": "toolu_x", "name": name, "input": {"id": M_ID}},
+        {"type": "tool_use", "id": "toolu_r", "name": "bash", "input": {"command": "ls"}},
+    ]
+    results = [
+        {
+            "type": "tool_result",
+            "tool_use_id": "toolu_x",
+            "is_error": True,
+            "content": "unknown tool",
+        },
+        {"type": "tool_result", "tool_use_id": "toolu_r", "content": "a.py"},
+    ]
+    history: list[dict[str, Any]] = [{"role": "user", "content": "Go."}]
+    if original_is_present:
+        read = {"type": "tool_use", "id": "toolu_0", "name": "bash", "input": {}}
+        old = {"type": "tool_result", "tool_use_id": "toolu_0", "content": M}
+        history += [{"role": "assistant", "content": [read]}, {"role": "user", "content": [old]}]
+    history += [{"role": "assistant", "content": calls}, {"role": "user", "content": results}]
+    return json.dumps({"model": "m", "messages": history}).encode()
+
+
+def openai() -> bytes:
+    arguments = json.dumps({"id": M_ID})
+    call = {
+        "id": "call_x",
+        "type": "function",
+        "function": {"name": "context_guru_expand", "arguments": arguments},
+    }
+    history = [
+        {"role": "user", "content": "Go."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "tool_call_id": "call_x", "content": "unknown tool"},
+    ]
+    return json.dumps({"model": "m", "messages": history}).encode()
+
+
+def repaired(body: bytes, *recalled: Recalled, dialect: Dialect = Dialect.ANTHROPIC) -> Any:
+    """What is sent when the store recalls so, and the exchange that sent it."""
+    exchange = Exchange(Plan(), Asked(dialect), persists=True)
+    outgoing, effects = run_core(exchange.prepare(body), *recalled, SessionView())
+    assert [type(effect) for effect in effects] == [Recall] * len(recalled) + [OpenTurn]
+    return outgoing.body, exchange
+
+
+RESOLVED = Recalled(Found.RESOLVED, M.encode())
+
+
+def test_an_error_of_the_client_becomes_the_original_and_other_results_stay() -> None:  # 112
+    body = anthropic()
+
+    sent, exchange = repaired(body, RESOLVED)
+
+    results = json.loads(sent)["messages"][-1]["content"]
+    assert results[0]["content"] == M
+    assert results[0]["is_error"] is False
+    assert sent.endswith(body[body.index(b'{"type": "tool_result", "tool_use_id": "toolu_r"') :])
+    assert exchange.recoveries.repaired[0].found == "resolved"
+    assert exchange.recoveries.bounces == 0
+
+
+def test_the_same_transcript_is_repaired_to_the_same_bytes() -> None:  # 113
+    assert repaired(anthropic(), RESOLVED)[0] == repaired(anthropic(), RESOLVED)[0]
+
+
+def test_an_original_that_the_request_holds_is_pointed_to() -> None:  # 114
+    sent, _ = repaired(anthropic(original_is_present=True), RESOLVED)
+
+    assert json.loads(sent)["messages"][-1]["content"][0]["content"] == (
+        f"[context_guru_expand: the content for id {M_ID} is present earlier in this conversation]"
+    )
+
+
+def test_openai_tool_messages_are_repaired_alike() -> None:  # 115
+    sent, _ = repaired(openai(), RESOLVED, dialect=Dialect.OPENAI_CHAT)
+
+    assert json.loads(sent)["messages"][-1]["content"] == M
+
+
+def test_a_verdict_call_gets_the_fixed_sentence() -> None:  # 116
+    sent, exchange = repaired(anthropic(name="context_guru_adjudicate"))
+
+    assert json.loads(sent)["messages"][-1]["content"][0]["content"] == ADJUDICATE_ANSWER
+    assert exchange.recoveries.repaired[0].found == "context_guru_adjudicate"
+
+
+@pytest.mark.parametrize("found", [Found.EXPIRED, Found.LOST, Found.FOREIGN_SESSION])
+def test_what_cannot_be_resolved_becomes_the_placeholder(found: Found) -> None:
+    sent, exchange = repaired(anthropic(), Recalled(found))
+
+    assert json.loads(sent)["messages"][-1]["content"][0]["content"] == (
+        f"[context_guru_expand: the original for id {M_ID} is no longer available]"
+    )
+    assert exchange.recoveries.repaired[0].found == found.value
+
+
+def test_a_result_without_content_gets_one() -> None:
+    body = json.loads(anthropic())
+    del body["messages"][-1]["content"][0]["content"]
+
+    sent, _ = repaired(json.dumps(body).encode(), RESOLVED)
+
+    assert json.loads(sent)["messages"][-1]["content"][0]["content"] == M
+
+
+def test_a_bypassed_request_is_not_repaired() -> None:
+    body = anthropic()
+    exchange = Exchange(Plan(), Asked(Dialect.ANTHROPIC, wants_bypass=True), persists=True)
+
+    outgoing, _ = run_core(exchange.prepare(body))
+
+    assert outgoing.body == body
+
+
+def test_a_call_of_the_clients_own_tool_is_never_touched() -> None:
+    body = anthropic(name="bash_context_guru_like")
+
+    sent, _ = repaired(body)
+
+    assert sent == body
