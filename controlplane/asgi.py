@@ -17,10 +17,9 @@ from controlplane.settings.environment import name_settings_module
 name_settings_module()
 django_application = get_asgi_application()
 
-from dataplane.asgi import Node  # noqa: E402
-
 from controlplane.fleet import running  # noqa: E402  Django must be set up first
 from controlplane.fleet.source import EmbeddedSource  # noqa: E402
+from dataplane.asgi import Node  # noqa: E402
 from dataplane.settings import from_environment  # noqa: E402
 
 log = logging.getLogger("headrace.embedded")

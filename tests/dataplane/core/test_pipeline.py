@@ -12,7 +12,7 @@ from dataplane.core.declaration import Declaration, Event, Gate, Kind
 from dataplane.core.effects import Refused, SessionView
 from dataplane.core.pipeline import NO_KEY, Conditions, PipelineStep, run
 from dataplane.core.turn import Decline, Happened, Offload, Rewrite, Step, ToolOutput, Turn
-from tests.dataplane.core.build import M_ID, OFF, M, OffConfig, off_step, tool_messages
+from tests.dataplane.core.build import M_ID, M, OffConfig, off_step, tool_messages
 
 
 def component(decide: Any, kind: Kind = Kind.OFFLOAD, **facts: Any) -> PipelineStep:
