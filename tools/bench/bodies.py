@@ -16,7 +16,8 @@ _WORDS = [
 def output_text(size: int, *, seed: int) -> str:
     """About `size` characters that look like a numbered listing of code."""
     chooser = random.Random(seed)  # noqa: S311  a reproducible text, not a secret
-    lines, length = [], 0
+    lines: list[str] = []
+    length = 0
     while length < size:
         line = f"{len(lines):5d}  " + " ".join(chooser.choices(_WORDS, k=chooser.randint(4, 12)))
         lines.append(line)

@@ -30,10 +30,10 @@ class Server:
     def cpu_s(self) -> float:
         """Processor seconds spent so far, user and system."""
         times = self.process.cpu_times()
-        return times.user + times.system
+        return float(times.user + times.system)
 
     def rss_mib(self) -> float:
-        return self.process.memory_info().rss / (1 << 20)
+        return float(self.process.memory_info().rss / (1 << 20))
 
 
 def free_port() -> int:
