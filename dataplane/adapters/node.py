@@ -170,6 +170,9 @@ class Node:
             await self._proxy.serve(ticket)
         except DisconnectedError:
             ticket.record.status, ticket.record.outcome = CLIENT_GONE, "client_disconnect"
+        except RefusedError as error:
+            error.tenant = tenant.body.tenant
+            raise
         finally:
             ticket.record.serve_ms = (time.perf_counter() - started) * 1000
             self._account(ticket.record)
