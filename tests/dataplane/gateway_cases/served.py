@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import dataclasses
 import itertools
@@ -45,7 +46,14 @@ class Served:
         return await self.send("POST", path, content=body, headers=AGENT | _spelled(headers))
 
     async def send(self, method: str, path: str, **rest: Any) -> httpx.Response:
-        return await self.http.request(method, self.gateway.url + path, **rest)
+        answer = await self.http.request(method, self.gateway.url + path, **rest)
+        await self.settled()
+        return answer
+
+    async def settled(self) -> None:
+        """Wait until the node has counted what it answered, which it does after the last byte."""
+        while self.gateway.node.inflight:  # noqa: ASYNC110  the node announces it to nobody
+            await asyncio.sleep(0.001)
 
     @property
     def sent(self) -> list[bytes]:
@@ -82,6 +90,7 @@ def serving(directory: Path, simulator: Simulator) -> Serve:
     async def start(
         document: str = MASK_ALL, *, specs: list[TenantSpec] | None = None, **settings: Any
     ) -> AsyncIterator[Served]:
+        settings.setdefault("store_commit_timeout_ms", 5000)  # a busy machine is no store fault
         place = directory / str(next(numbers))
         async with (
             gateway(place, specs or tenants(document), simulator.url, **settings) as running,
