@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import logging
+import math
 import shutil
 import sqlite3
 import time
@@ -50,6 +51,7 @@ from dataplane.core.effects import (
 
 T = TypeVar("T")
 COMMIT_TIMEOUT_S = 0.25
+TURN_PATIENCE_S = 2.0
 RECALL_TRIES = 3
 RECALL_TRY_S = 0.5
 RECALL_PAUSE_S = 0.1  # three tries and their pauses stay within 2 s
@@ -68,9 +70,9 @@ def disk_used(path: Path) -> float:
 class SqliteStore:
     """Originals and session state that outlive the process.
 
-    timeout_s: how long a turn or a commit may take before it is answered for. disk_used: the
-    used share of the disk, from DISK_REFUSES_AT on new originals are refused. resets: tenants
-    whose damaged file was replaced since the start.
+    timeout_s: how long a commit may take before it is answered for; a turn may take longer.
+    disk_used: the used share of the disk, from DISK_REFUSES_AT on new originals are refused.
+    resets: tenants whose damaged file was replaced since the start.
     """
 
     def __init__(
@@ -122,7 +124,7 @@ class SqliteStore:
     async def open_turn(self, wanted: OpenTurn) -> SessionView:
         tenant, limits = wanted.scope.tenant, self._tally(wanted.scope.tenant).limits
         try:
-            async with asyncio.timeout(self._timeout_s):
+            async with asyncio.timeout(self._patience_s(tenant)):
                 path = await self._ready(tenant, wanted.at)
                 view = self._views.of(wanted.scope)
                 seen = view.seen
@@ -134,8 +136,8 @@ class SqliteStore:
                 )
         except _FAILURES as error:
             self._report(tenant, error)
-            return SessionView(available=False)
-        return view.merge(read, wanted.at)
+            return self._views.of(wanted.scope).without_store(wanted)
+        return view.merge(read, wanted)
 
     async def commit(self, wanted: Commit) -> Committed:
         if not wanted.payloads and not wanted.decisions:
@@ -155,7 +157,7 @@ class SqliteStore:
             self._report(tenant, error)
             return self._unavailable(wanted, tally, error)
         self._times.add(time.perf_counter() - began)
-        self._views.of(wanted.scope).renew(landed.renewed)
+        self._views.of(wanted.scope).note(landed, wanted.decisions, wanted.at)
         return landed.committed
 
     async def recall(self, wanted: Recall) -> Recalled:
@@ -173,6 +175,12 @@ class SqliteStore:
         return store_stats("sqlite", self._durability, chosen, self._times)
 
     # -- on the event loop ---------------------------------------------------------------------
+
+    def _patience_s(self, tenant: str) -> float:
+        """How long a turn waits to be opened: without it, all that was decided flips back, which
+        costs more than the wait. A store that is known to fail gets no such patience.
+        """
+        return self._timeout_s if tenant in self._failing else max(TURN_PATIENCE_S, self._timeout_s)
 
     def _tally(self, tenant: str) -> TenantTally:
         if tenant not in self._tallies:
@@ -222,9 +230,19 @@ class SqliteStore:
     def _unavailable(self, wanted: Commit, tally: TenantTally, error: Exception) -> Committed:
         if isinstance(error, TimeoutError):
             tally.counted["commit_timeouts"] += 1
-        tally.counted["stash_missing"] += sum(payload.renews for payload in wanted.payloads)
+        tally.counted["stash_missing"] += self._left_dangling(wanted, tally.limits)
         refused = {payload.marker_id: Refused.UNAVAILABLE for payload in wanted.payloads}
         return Committed(frozenset(), refused)
+
+    def _left_dangling(self, wanted: Commit, limits: StoreLimits) -> int:
+        """How many markers are sent again although their originals are not known to be live."""
+        owned = self._views.of(wanted.scope).owned
+        expiries = (
+            owned[payload.marker_id] + limits.ttl_s if payload.marker_id in owned else -math.inf
+            for payload in wanted.payloads
+            if payload.renews
+        )
+        return sum(not retention.BATCHED.is_live(expires, wanted.at) for expires in expiries)
 
     def _report(self, tenant: str, error: Exception) -> None:
         """One line when a tenant's store begins to fail, not one per request."""

@@ -9,12 +9,14 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Generic, TypeVar
 
+from dataplane.adapters.stores import retention
 from dataplane.adapters.stores.retention import OWNED_IDS
+from dataplane.adapters.stores.sqlite_stash import Landed
 from dataplane.adapters.stores.sqlite_turn import Delta, Mark, Seen, TurnRead
-from dataplane.core.effects import Scope, SessionView
+from dataplane.core.effects import FrozenDecision, OpenTurn, PastTurn, Scope, SessionView
 
 MAX_SESSIONS = 2048
 MAX_PRINCIPALS = 256
@@ -63,6 +65,11 @@ class FrozenKnown:
             self.lost.get(component, set()).discard(key)
         self.mark = read.mark
 
+    def add(self, decision: FrozenDecision) -> None:
+        """One that has just become durable; the next reading meets it again."""
+        known = self.frozen.setdefault(decision.component, {})
+        known[decision.decision_key] = decision.replacement
+
 
 @dataclass(slots=True)
 class KeptKnown:
@@ -99,10 +106,25 @@ class OwnedKnown:
                 self.ids[marker_id] = max(self.ids[marker_id], at)
 
 
+@dataclass(slots=True)
+class TurnKnown:
+    """The newest turn of one thread in this process. recorded: the store has it too."""
+
+    last: PastTurn | None = None
+    recorded: bool = True
+
+    def previous(self, stored: PastTurn | None) -> PastTurn | None:
+        """The turn before this one: the provider holds also what was sent unrecorded."""
+        if self.recorded or self.last is None:
+            return stored
+        return self.last if stored is None or stored.at <= self.last.at else stored
+
+
 @dataclass(frozen=True, slots=True)
 class View:
     """What is known for one scope, before and after a turn is read."""
 
+    turn: TurnKnown
     frozen: FrozenKnown
     kept: KeptKnown
     by_principal: OwnedKnown
@@ -112,19 +134,47 @@ class View:
     def seen(self) -> Seen:
         return Seen(self.frozen.mark, self.kept.mark, self.by_principal.mark, self.by_session.mark)
 
-    def merge(self, read: TurnRead, at: float) -> SessionView:
+    def merge(self, read: TurnRead, wanted: OpenTurn) -> SessionView:
+        previous = self.turn.previous(read.previous)
+        self.turn.last, self.turn.recorded = retention.turn_record(previous, wanted), True
         self.frozen.merge(read.frozen, read.lost)
         self.kept.merge(read.kept)
         self.by_principal.merge(read.by_principal)
         self.by_session.merge(read.by_session)
-        self.renew(dict.fromkeys(read.renewed, at))
+        self.renew(dict.fromkeys(read.renewed, wanted.at))
+        return self._known(previous)
+
+    def without_store(self, wanted: OpenTurn) -> SessionView:
+        """The answer when the store gave none: decisions known here are durable, so they are
+        replayed; dropping them would flip what the provider holds.
+        """
+        previous = self.turn.last
+        self.turn.last, self.turn.recorded = retention.turn_record(previous, wanted), False
+        if previous is None or self.frozen.mark == Mark():
+            return SessionView(available=False)
+        return replace(self._known(previous), available=False)
+
+    def _known(self, previous: PastTurn | None) -> SessionView:
         return SessionView(
-            previous=read.previous,
+            previous=previous,
             frozen={name: dict(known) for name, known in self.frozen.frozen.items()},
             lost={name: frozenset(keys) for name, keys in self.frozen.lost.items() if keys},
             kept=self.kept.keys,
-            owned=self.by_principal.ids | self.by_session.ids,
+            owned=self.owned,
         )
+
+    @property
+    def owned(self) -> dict[str, float]:
+        return self.by_principal.ids | self.by_session.ids
+
+    def note(self, landed: Landed, decisions: Iterable[FrozenDecision], at: float) -> None:
+        """What a commit at this time (s) has made durable."""
+        durable = landed.committed.durable
+        self.renew(landed.renewed)
+        self.by_session.ids.update((id_, at) for id_ in durable if id_ not in self.by_session.ids)
+        for decision in decisions:
+            if durable.issuperset(decision.marker_ids):
+                self.frozen.add(decision)
 
     def renew(self, renewed: Mapping[str, float]) -> None:
         """renewed: ids with the time (s) at which they were written or renewed."""
@@ -136,6 +186,7 @@ class Views:
     """The views of all tenants, bounded; used on the event loop only."""
 
     def __init__(self) -> None:
+        self._turns = Recent(TurnKnown, MAX_SESSIONS)
         self._frozen = Recent(FrozenKnown, MAX_SESSIONS)
         self._kept = Recent(KeptKnown, MAX_TENANTS)
         self._by_principal = Recent(OwnedKnown, MAX_PRINCIPALS)
@@ -143,6 +194,7 @@ class Views:
 
     def of(self, scope: Scope) -> View:
         return View(
+            self._turns.get((scope.tenant, f"{scope.session} {scope.thread}")),
             self._frozen.get((scope.tenant, scope.session)),
             self._kept.get((scope.tenant, "")),
             self._by_principal.get((scope.tenant, scope.principal)),

@@ -12,10 +12,8 @@ import pytest
 from dataplane.adapters.originals import Store
 from dataplane.adapters.stores import SqliteStore
 from dataplane.adapters.stores.sqlite_file import store_path
-from tests.dataplane.adapters.stores.builders import (
-    LIMITS,
-    turn,
-)
+from dataplane.core.effects import Scope
+from tests.dataplane.adapters.stores.builders import ALICE, LIMITS, turn
 
 LONG = "a long output line\n" * 400
 
@@ -41,8 +39,8 @@ async def eventually(condition: Callable[[], Awaitable[bool]]) -> None:
     pytest.fail("did not happen")
 
 
-async def is_available(store: Store) -> bool:
-    return (await turn(store)).available
+async def is_available(store: Store, scope: Scope = ALICE) -> bool:
+    return (await turn(store, scope=scope)).available
 
 
 def found_below(directory: Path, pattern: str) -> list[str]:

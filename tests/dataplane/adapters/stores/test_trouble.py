@@ -16,6 +16,7 @@ import pytest
 from dataplane.adapters.stores import SqliteStore
 from dataplane.core.effects import Committed, Found, Recalled, Refused
 from tests.dataplane.adapters.stores.builders import (
+    BOB,
     ELSEWHERE,
     NOW,
     TTL_S,
@@ -129,6 +130,7 @@ async def test_a_locked_file_delays_nobody_and_breaks_nothing(tmp_path: Path) ->
             locked_turn = await turn(store)
             locked_commit = await stash(store, "new")
             locked_renewal = await stash(store, "text", at=NOW + TTL_S / 2, renews=True)
+            await stash(store, "gone", renews=True)
             locked_recall = await recall(store, marker("text"))
             elsewhere = await stash(store, "text", scope=ELSEWHERE)
             other.execute("ROLLBACK")
@@ -141,6 +143,45 @@ async def test_a_locked_file_delays_nobody_and_breaks_nothing(tmp_path: Path) ->
         assert elsewhere.durable == {marker("text")}
         await eventually(lambda: is_available(store))
         assert (await stash(store, "new")).durable == {marker("new")}
+
+
+async def test_what_this_process_knows_of_a_session_is_replayed_while_the_file_is_locked(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path, timeout_s=1.0) as store:
+        await turn(store, messages=2)
+        await freeze(store, "text")
+        with contextlib.closing(sqlite3.connect(file_of(tmp_path))) as other:
+            other.execute("BEGIN IMMEDIATE")
+            locked = await turn(store, messages=4, at=NOW + 1)
+            unknown = await turn(store, scope=BOB)
+            other.execute("ROLLBACK")
+        await eventually(lambda: is_available(store))
+        later = await turn(store, messages=6, at=NOW + 2)
+
+    assert not locked.available
+    assert locked.frozen == later.frozen == {"mask": {"text": f"[masked] <<cg:{marker('text')}>>"}}
+    assert marker("text") in locked.owned
+    assert unknown.frozen == {}
+    assert unknown.owned == {}
+
+
+async def test_a_turn_that_the_store_did_not_record_still_moves_the_boundary(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path, timeout_s=1.0) as store:
+        await turn(store, messages=2)
+        with contextlib.closing(sqlite3.connect(file_of(tmp_path))) as other:
+            other.execute("BEGIN IMMEDIATE")
+            locked = await turn(store, messages=4, at=NOW + 1)
+            other.execute("ROLLBACK")
+        await eventually(lambda: is_available(store, scope=BOB))
+        later = await turn(store, messages=6, at=NOW + 2)
+
+    assert locked.previous is not None
+    assert locked.previous.messages == 2
+    assert later.previous is not None
+    assert later.previous.messages == 4
 
 
 async def test_a_commit_that_was_given_up_leaves_no_decision_behind(tmp_path: Path) -> None:
