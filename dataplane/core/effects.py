@@ -67,13 +67,18 @@ class SessionView:
 
 @dataclass(frozen=True, slots=True)
 class OpenTurn:
-    """Read the session's state and record this turn, in one step. Answer: SessionView."""
+    """Read the session's state and record this turn, in one step. Answer: SessionView.
+
+    decides: False when nothing can be decided on this turn; then only `previous` of the answer
+    counts, what this process remembers is good enough, and the record may be written later.
+    """
 
     scope: Scope
     messages: int
     at: float
     ttl_s: int
     offered: bool
+    decides: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,6 +131,7 @@ class Exchange:
             asked.at,
             life.ttl_s,
             offered=closed is None and self._advertises(conversation, offered=False),
+            decides=closed is None and self._plan.decides,
         )
         outgoing = Outgoing(
             conversation.body,

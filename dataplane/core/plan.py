@@ -31,6 +31,11 @@ class Plan:
         )
 
     @cached_property
+    def decides(self) -> bool:
+        """True when some component may decide about a message."""
+        return any(step.declaration.decide is not None for step in self.steps)
+
+    @cached_property
     def split_step(self) -> int | None:
         """The place of cachesplit in the pipeline, None when it is not in it."""
         return next(

@@ -22,6 +22,7 @@ from typing import TypeVar
 
 from dataplane.adapters.originals import SQLITE_LIMITS, StoreLimits, StoreStats
 from dataplane.adapters.stores import retention, sqlite_stash, sqlite_turn
+from dataplane.adapters.stores.later import LaterTurns, Turns
 from dataplane.adapters.stores.sqlite_file import (
     Durability,
     connect_read_only,
@@ -96,6 +97,7 @@ class SqliteStore:
         self._failing: set[str] = set()
         self._readers = ThreadPoolExecutor(READERS, "store-reader")
         self._is_open = False
+        self._later = LaterTurns(self._record_later)
         self._writer = Writer(
             durability,
             announce=self._count,
@@ -114,6 +116,7 @@ class SqliteStore:
 
     async def close(self) -> None:
         if self._is_open:
+            self._later.flush()
             self._is_open = False
             await asyncio.to_thread(self._writer.close)
         self._readers.shutdown(wait=False, cancel_futures=True)
@@ -123,6 +126,9 @@ class SqliteStore:
 
     async def open_turn(self, wanted: OpenTurn) -> SessionView:
         tenant, limits = wanted.scope.tenant, self._tally(wanted.scope.tenant).limits
+        if not wanted.decides and (known := self._views.of(wanted.scope).noted(wanted)):
+            self._later.note(wanted)
+            return known
         try:
             async with asyncio.timeout(self._patience_s(tenant)):
                 path = await self._ready(tenant, wanted.at)
@@ -227,6 +233,23 @@ class SqliteStore:
         self._failing.discard(tenant)
         return result
 
+    def _record_later(self, tenant: str, turns: Turns) -> None:
+        """Write turns that nobody waits for; their threads were opened here, so the file exists."""
+        limits, newest = self._tally(tenant).limits, max(turn.at for turn in turns)
+
+        def record(tx: Transaction) -> None:
+            for turn in turns:
+                sqlite_turn.record(tx, turn, limits)
+
+        future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+        future.add_done_callback(lambda done: self._note_recorded(tenant, done))
+        path = store_path(self._state_dir, tenant)
+        self._writer.put(Intent(tenant, path, newest, record, future))
+
+    def _note_recorded(self, tenant: str, done: asyncio.Future[None]) -> None:
+        if not done.cancelled() and (error := done.exception()) is not None:
+            self._report(tenant, error)
+
     def _unavailable(self, wanted: Commit, tally: TenantTally, error: Exception) -> Committed:
         if isinstance(error, TimeoutError):
             tally.counted["commit_timeouts"] += 1
@@ -244,7 +267,7 @@ class SqliteStore:
         )
         return sum(not retention.BATCHED.is_live(expires, wanted.at) for expires in expiries)
 
-    def _report(self, tenant: str, error: Exception) -> None:
+    def _report(self, tenant: str, error: BaseException) -> None:
         """One line when a tenant's store begins to fail, not one per request."""
         if tenant not in self._failing:
             self._failing.add(tenant)

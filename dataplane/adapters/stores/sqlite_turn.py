@@ -77,6 +77,14 @@ class TurnRead:
 
 def open_turn(tx: Transaction, wanted: OpenTurn, seen: Seen, limits: StoreLimits) -> TurnRead:
     """One turn of one session, atomically; nobody else's turn can come between."""
+    previous, renewed = record(tx, wanted, limits)
+    return _read(tx, wanted.scope, seen, previous, renewed)
+
+
+def record(
+    tx: Transaction, wanted: OpenTurn, limits: StoreLimits
+) -> tuple[PastTurn | None, list[str]]:
+    """Write one turn; the turn before it, and the ids of the originals that were renewed."""
     scope, at = wanted.scope, wanted.at
     alias = scope.alias if scope.alias != scope.session else ""
     created = sqlite_decisions.ensure_session(tx, scope.session, "own", at, limits)
@@ -88,7 +96,7 @@ def open_turn(tx: Transaction, wanted: OpenTurn, seen: Seen, limits: StoreLimits
         renewed += _renew_session(tx, alias, at, limits)
     if created:
         sqlite_decisions.cap_sessions(tx, (scope.session, alias), limits)
-    return _read(tx, scope, seen, previous, renewed)
+    return previous, renewed
 
 
 def _record(tx: Transaction, wanted: OpenTurn, alias: str) -> PastTurn | None:

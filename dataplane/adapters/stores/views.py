@@ -144,6 +144,14 @@ class View:
         self.renew(dict.fromkeys(read.renewed, wanted.at))
         return self._known(previous)
 
+    def noted(self, wanted: OpenTurn) -> SessionView | None:
+        """The turn before, for a turn that decides nothing; None when it is not known here."""
+        previous = self.turn.last
+        if previous is None:
+            return None
+        self.turn.last, self.turn.recorded = retention.turn_record(previous, wanted), False
+        return SessionView(previous=previous)
+
     def without_store(self, wanted: OpenTurn) -> SessionView:
         """The answer when the store gave none: decisions known here are durable, so they are
         replayed; dropping them would flip what the provider holds.
