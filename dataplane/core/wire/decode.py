@@ -11,10 +11,12 @@ from typing import Any
 import msgspec
 
 from dataplane.core.content import Content
-from dataplane.core.wire import anthropic, openai
+from dataplane.core.wire import anthropic, openai, responses
 from dataplane.core.wire.marks import breakpoints
 from dataplane.core.wire.message import Conversation, Dialect, Message, Role
 from dataplane.core.wire.spans import (
+    ARRAY,
+    STRING,
     Member,
     Span,
     UnparseableError,
@@ -25,6 +27,7 @@ from dataplane.core.wire.spans import (
 _CODECS: dict[Dialect, Callable[[bytes, Span], list[Message]]] = {
     Dialect.ANTHROPIC: anthropic.messages_of,
     Dialect.OPENAI_CHAT: openai.messages_of,
+    Dialect.OPENAI_RESPONSES: responses.messages_of,
 }
 
 
@@ -47,12 +50,9 @@ def decode(dialect: Dialect, body: bytes) -> Conversation:
 def _conversation(
     dialect: Dialect, body: bytes, readable: bytes, top: dict[str, Member]
 ) -> Conversation:
-    if "messages" not in top:
+    if dialect.list_name not in top:
         raise NoMessagesError
-    spans = elements(readable, top["messages"].value)
-    found: list[Message] = []
-    for span in spans:
-        found += _messages(dialect, body, readable, span)
+    spans, found = _list(dialect, body, readable, top)
     marks, offers_1h = breakpoints(readable, top, spans)
     return Conversation(
         dialect,
@@ -67,6 +67,27 @@ def _conversation(
         marks=marks,
         offers_1h=offers_1h,
     )
+
+
+def _list(
+    dialect: Dialect, body: bytes, readable: bytes, top: dict[str, Member]
+) -> tuple[list[Span], list[Message]]:
+    """The spans of the body's own messages, and all of them normalised."""
+    place = top[dialect.list_name].value
+    found: list[Message] = []
+    if dialect is Dialect.OPENAI_RESPONSES:
+        found += responses.instructions_of(_written(readable, top, "instructions"))
+        if readable[place.start] == STRING:
+            return [], found + responses.told(readable[place.start : place.end])
+    spans = elements(readable, place)
+    for span in spans:
+        found += _messages(dialect, body, readable, span)
+    return spans, found
+
+
+def _written(readable: bytes, top: dict[str, Member], name: str) -> bytes | None:
+    member = top.get(name)
+    return None if member is None else readable[member.value.start : member.value.end]
 
 
 def _messages(dialect: Dialect, body: bytes, readable: bytes, span: Span) -> list[Message]:
@@ -95,10 +116,12 @@ def _require_utf8(body: bytes) -> None:
 
 def _value(body: bytes, top: dict[str, Member], name: str) -> Any:
     member = top.get(name)
-    if member is None:
-        return None
+    return None if member is None else _decoded(body, member.value)
+
+
+def _decoded(body: bytes, span: Span) -> Any:
     try:
-        return msgspec.json.decode(memoryview(body)[member.value.start : member.value.end])
+        return msgspec.json.decode(memoryview(body)[span.start : span.end])
     except (msgspec.DecodeError, RecursionError):
         return None
 
@@ -109,8 +132,11 @@ def _scalar(body: bytes, top: dict[str, Member], name: str, kind: type, default:
 
 
 def _tool_names(body: bytes, top: dict[str, Member]) -> list[str]:
-    tools = _value(body, top, "tools")
-    return [_tool_name(tool) for tool in tools] if isinstance(tools, list) else []
+    tools = top.get("tools")
+    if tools is None or body[tools.value.start] != ARRAY:
+        return []
+    # One by one: a number out of range in one of them must not hide how many there are.
+    return [_tool_name(_decoded(body, span)) for span in elements(body, tools.value)]
 
 
 def _tool_name(tool: Any) -> str:

@@ -111,7 +111,18 @@ def openai_results(draw: st.DrawFn, content: str) -> str:
     return draw(shuffled([('"role"', role), ('"content"', content), ('"tool_call_id"', '"t"')]))
 
 
-RESULTS = {Dialect.ANTHROPIC: anthropic_results, Dialect.OPENAI_CHAT: openai_results}
+@st.composite
+def responses_results(draw: st.DrawFn, content: str) -> str:
+    kind = draw(st.sampled_from(["function_call_output", "custom_tool_call_output"]))
+    named = draw(jsontext.literals(st.just(kind)))
+    return draw(shuffled([('"type"', named), ('"output"', content), ('"call_id"', '"t"')]))
+
+
+RESULTS = {
+    Dialect.ANTHROPIC: anthropic_results,
+    Dialect.OPENAI_CHAT: openai_results,
+    Dialect.OPENAI_RESPONSES: responses_results,
+}
 
 
 @st.composite
@@ -123,7 +134,7 @@ def requests(draw: st.DrawFn, dialect: Dialect) -> tuple[bytes, list[str], list[
     told = draw(shuffled([('"role"', '"user"'), ('"content"', draw(jsontext.literals()))]))
     messages = [told, *(draw(RESULTS[dialect](each)) for each in literals)]
     array = draw(jsontext.spaced_array(messages))
-    body = draw(shuffled([draw(MODELS), ('"messages"', array)]))
+    body = draw(shuffled([draw(MODELS), (f'"{dialect.list_name}"', array)]))
     return draw(jsontext.surrounded(body)), marked, literals
 
 
