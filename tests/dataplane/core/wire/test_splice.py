@@ -142,7 +142,7 @@ def outputs(conversation: Conversation) -> list[Message]:
     return [message for message in conversation.messages if message.role is Role.TOOL]
 
 
-@pytest.mark.parametrize("dialect", list(Dialect))
+@pytest.mark.parametrize("dialect", [Dialect.ANTHROPIC, Dialect.OPENAI_CHAT])
 @settings(max_examples=40)
 @given(data=st.data())
 def test_only_the_edited_literal_differs_whatever_the_spelling(
