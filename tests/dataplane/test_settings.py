@@ -1,0 +1,78 @@
+"""The environment, read once (03 Appendix A and section 2.2)."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from dataplane.settings import Settings, SettingsError, from_environment, is_loopback
+
+
+def test_an_empty_environment_gives_the_documented_defaults() -> None:
+    assert from_environment({}) == Settings(state_dir=Path("var/state"))
+
+
+def test_every_variable_has_its_place(tmp_path: Path) -> None:
+    found = from_environment(
+        {
+            "HEADRACE_DATA_DIR": str(tmp_path),
+            "HEADRACE_SNAPSHOT": "bundle.json",
+            "HEADRACE_BIND": "0.0.0.0:80",
+            "HEADRACE_METRICS_TOKEN": "m",
+            "HEADRACE_LOG_LEVEL": "debug",
+            "HEADRACE_STORE_DURABILITY": "host",
+            "HEADRACE_STORE_COMMIT_TIMEOUT_MS": "7",
+            "HEADRACE_NODE_INFLIGHT_MAX": "8",
+            "HEADRACE_BODY_MAX": "9",
+            "HEADRACE_AUTH_FAIL_PER_MIN": "0",
+        }
+    )
+
+    assert found.state_dir == tmp_path / "state"
+    assert found.snapshot == Path("bundle.json")
+    assert (found.bind, found.metrics_token, found.log_level) == ("0.0.0.0:80", "m", "DEBUG")
+    assert (found.store_durability, found.store_commit_timeout_ms) == ("host", 7)
+    assert (found.node_inflight_max, found.body_max, found.auth_fail_per_min) == (8, 9, 0)
+
+
+def test_the_state_may_lie_elsewhere(tmp_path: Path) -> None:
+    environ = {"HEADRACE_DATA_DIR": "var", "HEADRACE_STATE_DIR": str(tmp_path)}
+
+    assert from_environment(environ).state_dir == tmp_path
+
+
+@pytest.mark.parametrize("bind", ["127.0.0.1:8000", "localhost:1", "[::1]:8000", "127.9.9.9:1"])
+def test_the_test_clock_runs_on_a_loopback_address(bind: str) -> None:
+    assert from_environment({"HEADRACE_TEST_CLOCK": "1", "HEADRACE_BIND": bind}).test_clock
+
+
+@pytest.mark.parametrize(
+    "bind", ["0.0.0.0:8000", "10.0.0.1:80", "[::]:80", ":4000", "gateway.example:80"]
+)
+def test_the_test_clock_refuses_to_start_anywhere_else(bind: str) -> None:
+    with pytest.raises(SettingsError, match="HEADRACE_TEST_CLOCK"):
+        from_environment({"HEADRACE_TEST_CLOCK": "1", "HEADRACE_BIND": bind})
+
+    assert not from_environment({"HEADRACE_BIND": bind}).test_clock
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("HEADRACE_BODY_MAX", "32MiB"),
+        ("HEADRACE_NODE_INFLIGHT_MAX", "-1"),
+        ("HEADRACE_STORE_DURABILITY", "always"),
+    ],
+)
+def test_a_value_that_means_nothing_names_its_variable(name: str, value: str) -> None:
+    with pytest.raises(SettingsError, match=name):
+        from_environment({name: value})
+
+
+@pytest.mark.parametrize(
+    ("host", "expected"),
+    [("127.0.0.1", True), ("::1", True), ("10.0.0.1", False), ("localhost", False), ("", False)],
+)
+def test_loopback_is_an_address_and_never_a_name(host: str, *, expected: bool) -> None:
+    assert is_loopback(host) is expected
