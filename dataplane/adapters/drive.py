@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Awaitable, Callable
 from typing import Any, TypeVar
 
 from dataplane.adapters.originals import Store
-from dataplane.core.effects import Commit, Core, Effect, OpenTurn
+from dataplane.core.effects import Commit, Committed, Core, Effect, OpenTurn
 
 T = TypeVar("T")
 
@@ -22,14 +23,26 @@ async def drive(core: Core[T], perform: Callable[[Effect], Awaitable[Any]]) -> T
         return result
 
 
-def performer(store: Store) -> Callable[[Effect], Awaitable[Any]]:
-    """Performs every effect of one request on a store."""
+def performer(
+    store: Store, committed: Callable[[float], None] = lambda _: None
+) -> Callable[[Effect], Awaitable[Any]]:
+    """Performs every effect of one request on a store.
+
+    committed: told after each commit how long it took, in ms.
+    """
+
+    async def commit(effect: Commit) -> Committed:
+        started = time.perf_counter()
+        try:
+            return await store.commit(effect)
+        finally:
+            committed((time.perf_counter() - started) * 1000)
 
     def perform(effect: Effect) -> Awaitable[Any]:
         if isinstance(effect, OpenTurn):
             return store.open_turn(effect)
         if isinstance(effect, Commit):
-            return store.commit(effect)
+            return commit(effect)
         return store.recall(effect)
 
     return perform

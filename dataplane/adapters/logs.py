@@ -7,6 +7,7 @@ import re
 import sys
 
 from dataplane.core.record import Record
+from dataplane.core.report import StepReport
 
 log = logging.getLogger("headrace.request")
 
@@ -47,37 +48,84 @@ def safe_path(path: str) -> str:
 
 
 def request(record: Record) -> None:
-    """cg.request: what a client asked for and what became of it."""
-    if not log.isEnabledFor(logging.INFO):
+    """cg.request: what a client asked for and what became of it; then its parts, if asked for."""
+    if log.isEnabledFor(logging.INFO):
+        log.info("cg.request %s", _line(_request_fields(record)))
+    _expands(record)
+    if not log.isEnabledFor(logging.DEBUG):
         return
-    report, usage = record.report, record.usage
+    if record.streamed and record.rounds > 1:
+        log.debug("cg.sse_splice id=%s rounds=%d", record.request_id, record.rounds)
+    for step in record.report.steps if record.report else ():
+        log.debug("cg.component %s", _line(_component_fields(record, step)))
+
+
+def _line(fields: dict[str, object]) -> str:
+    return " ".join(f"{name}={value}" for name, value in fields.items())
+
+
+def _request_fields(record: Record) -> dict[str, object]:
+    report = record.report
     before, after = (report.tokens_before, report.tokens_after) if report else (0, 0)
-    log.info(
-        "cg.request id=%s tenant=%s route=%s session=%s thread=%s snapshot=%s status=%d outcome=%s"
-        " serve_ms=%.1f cg_ms=%.1f rounds=%d expands=%d sse=%d buffered=%d tiers=%s before=%d"
-        " after=%d phase=%s bypassed=%s",
-        record.request_id,
-        record.tenant or "local",
-        record.route,
-        record.session,
-        record.thread,
-        record.snapshot[:19],
-        record.status,
-        record.outcome,
-        record.serve_ms,
-        record.added_ms or 0,
-        record.rounds,
-        record.recoveries.bounces,
-        record.streamed,
-        record.buffered,
-        "/".join(
-            str(tier)
-            for tier in (usage.fresh_input, usage.cache_read, usage.cache_write, usage.output)
+    return {
+        "id": record.request_id,
+        "tenant": record.tenant or "local",
+        "route": record.route,
+        "session": record.session,
+        "thread": record.thread,
+        "variant": record.variant or "-",
+        "snapshot": record.snapshot[:19],
+        "status": record.status,
+        "outcome": record.outcome,
+        "serve_ms": f"{record.serve_ms:.1f}",
+        "cg_ms": f"{record.added_ms or 0:.1f}",
+        "upstream_rounds": record.rounds,
+        "expands": record.recoveries.bounces,
+        "sse": int(record.streamed),
+        "sse_buffered": int(record.buffered),
+        "tiers": _tiers(record),
+        "usage_miss": "+".join(sorted(record.usage_misses)) or "-",
+        "tokens_before": before,
+        "tokens_after": after,
+        "tokens_saved": before - after,
+        "phase": record.cache_phase,
+        "bypassed": record.bypassed or "-",
+    }
+
+
+def _tiers(record: Record) -> str:
+    """Fresh input, cache read, cache write and output, as they are billed."""
+    usage = record.usage
+    if usage is None:
+        return "unknown"
+    tiers = (usage.fresh_input, usage.cache_read, usage.cache_write, usage.output)
+    return "/".join(map(str, tiers))
+
+
+def _expands(record: Record) -> None:
+    """cg.expand: a line that matters only when an original was asked for and not found."""
+    recoveries = record.recoveries
+    unresolved = sum(recoveries.unresolved.values())
+    if unresolved or recoveries.bounces:
+        log.log(
+            logging.INFO if unresolved else logging.DEBUG,
+            "cg.expand id=%s tenant=%s resolved=%d tokens=%d unresolved=%s",
+            record.request_id,
+            record.tenant or "local",
+            recoveries.bounces,
+            recoveries.wasted_tokens,
+            dict(recoveries.unresolved),
         )
-        if usage
-        else "unknown",
-        before,
-        after,
-        record.cache_phase,
-        record.bypassed or "-",
-    )
+
+
+def _component_fields(record: Record, step: StepReport) -> dict[str, object]:
+    verdict = "acted" if step.acted else "moved" if step.mutated else "skipped"
+    return {
+        "id": record.request_id,
+        "component": step.component,
+        "verdict": "reverted" if step.reverted else verdict,
+        "delta": step.tokens_after - step.tokens_before,
+        "ms": f"{step.duration_ms:.2f}",
+        "gates": ",".join(f"{gate}:{count}" for gate, count in step.gates.items()) or "-",
+        "error": bool(step.error),
+    }

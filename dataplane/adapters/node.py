@@ -9,6 +9,8 @@ import asyncio
 import logging
 import os
 import time
+from collections import Counter
+from functools import partial
 from typing import Any
 
 from dataplane.adapters import logs, views
@@ -16,7 +18,9 @@ from dataplane.adapters.drive import performer
 from dataplane.adapters.gatekeeper import Gatekeeper
 from dataplane.adapters.http import Call, DisconnectedError, Receive, RefusedError, Scope, Send
 from dataplane.adapters.lastgood import LastGood
+from dataplane.adapters.pages import MetricsPages
 from dataplane.adapters.proxy import CLIENT_GONE, Proxy, Ticket
+from dataplane.adapters.publishing import Publisher
 from dataplane.adapters.snapshot_file import node_identity
 from dataplane.adapters.snapshots import Principal, Snapshots, Tenant
 from dataplane.adapters.stores import StoreSet
@@ -60,12 +64,15 @@ class Node:
         self.gatekeeper = Gatekeeper(
             self.snapshots, failures_per_minute=settings.auth_fail_per_min, clock=time.time
         )
+        self.publisher = Publisher(self)
+        self.pages = MetricsPages(self)
         self.inflight = 0
         self.is_draining = False
         self._upstream = UpstreamClient(settings)
         self._proxy = Proxy(settings, self._upstream)
         self._following: asyncio.Task[None] | None = None
         self._idle = asyncio.Event()
+        self._pinned: Counter[tuple[str, str]] = Counter()
 
     # ---- life -----------------------------------------------------------------------------
 
@@ -80,6 +87,7 @@ class Node:
         except Exception:
             # A node starts and serves without its control plane; it keeps asking.
             log.exception("cg.snapshot_refresh_failed")
+        await self.publisher.start()
         self._following = asyncio.get_running_loop().create_task(self.snapshots.follow())
         log.info("cg.node_started node=%s tenants=%d", self.node_id, len(self.snapshots.tenants))
 
@@ -97,11 +105,18 @@ class Node:
             self._following.cancel()
             await asyncio.gather(self._following, return_exceptions=True)
         await self._upstream.close()
+        await self.publisher.stop()
         await self.store.close()
 
     def _configure_store(self, tenant: Tenant) -> None:
         backend, limits = chosen(tenant.body.store)
         self.store.configure(tenant.body.tenant, backend, limits)
+
+    @property
+    def pinned(self) -> int:
+        """Configurations that are no longer current and that running requests still hold."""
+        current = {(uid, tenant.hash) for uid, tenant in self.snapshots.tenants.items()}
+        return len(self._pinned.keys() - current)
 
     def stats(self, tenant: str | None = None) -> dict[str, Any]:
         """The fields of /stats for one tenant id, or for the whole process."""
@@ -166,6 +181,7 @@ class Node:
         self._require_room()
         principal, tenant = self.gatekeeper.admit(call, slug=route.slug)
         ticket = self._ticket(call, route, principal, tenant)
+        self._pinned[tenant.body.tenant, tenant.hash] += 1
         try:
             await self._proxy.serve(ticket)
         except DisconnectedError:
@@ -174,8 +190,15 @@ class Node:
             error.tenant = tenant.body.tenant
             raise
         finally:
+            self._release(tenant)
             ticket.record.serve_ms = (time.perf_counter() - started) * 1000
             self._account(ticket.record)
+
+    def _release(self, tenant: Tenant) -> None:
+        key = (tenant.body.tenant, tenant.hash)
+        self._pinned[key] -= 1
+        if not self._pinned[key]:
+            del self._pinned[key]
 
     def _require_room(self) -> None:
         if self.is_draining:
@@ -195,6 +218,7 @@ class Node:
             route.family,
             self.instant(call),
             snapshot=tenant.hash,
+            variant=tenant.variant.id if tenant.variant else "",
         )
         return Ticket(
             call,
@@ -203,7 +227,7 @@ class Node:
             principal.name,
             record,
             upstream.base_url.rstrip("/"),
-            performer(self.store),
+            performer(self.store, partial(self.telemetry.committed, tenant=tenant.body.tenant)),
             persists=self.store.backend_for(tenant.body.tenant).persists,
         )
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -75,6 +76,7 @@ class Snapshots:
     """The served state, and the loop that keeps it current.
 
     on_tenant: told of every tenant body that begins to serve. now: wall clock, seconds.
+    nacks: refused resources, by code.
     """
 
     source: Source
@@ -89,6 +91,7 @@ class Snapshots:
     node: NodeBody | None = None
     contact_at: float = 0.0
     last_nack: str = ""
+    nacks: Counter[str] = field(default_factory=Counter)
     _shards: dict[str, dict[str, Principal]] = field(default_factory=dict)
     _served: dict[tuple[str, str], Envelope] = field(default_factory=dict)
     _cursor: int | None = None
@@ -97,6 +100,13 @@ class Snapshots:
     def is_ready(self) -> bool:
         """Identity can be checked and upstreams are known."""
         return self.node is not None and bool(self._shards)
+
+    @property
+    def staleness_s(self) -> float | None:
+        """Since the source last answered; None before its first answer."""
+        if not self.contact_at:
+            return None
+        return round(max(0.0, self.now() - self.contact_at), 1)
 
     def principal(self, digest: str) -> Principal | None:
         """Whom the credential with this SHA-256 (hex) belongs to."""
@@ -144,6 +154,7 @@ class Snapshots:
                 warnings.append({"code": "not_persisted", "message": "The state directory failed."})
         except NackError as error:
             errors, self.last_nack = error.errors, error.code
+            self.nacks[error.code] += 1
             log.error("cg.snapshot_nack %s %s: %s", change.type, change.name, error.code)
         serving = self._served.get((change.type, change.name))
         return Ack(

@@ -1,346 +1,219 @@
-"""Counters of this process, per tenant, and the views of them that /stats shows.
+"""Counts finished requests and refusals, per tenant and for the whole process.
 
-One dictionary update per finished request; everything derived is computed when it is read.
-Source: 03-proxy-and-recovery.md 6.1.
+One pass per request: what a record comes to is worked out once and then added twice, so the
+process's figures are the sum of its tenants' at any moment. Everything is called on the event
+loop, which is why there is no lock. Source: 03-proxy-and-recovery.md 6.1, 6.2.
 """
 
 from __future__ import annotations
 
+import logging
 from collections import Counter
-from collections.abc import Iterable
-from dataclasses import dataclass, field
-from decimal import Decimal
-from typing import Any
 
-from dataplane.core.effects import Found
-from dataplane.core.expand import tool
-from dataplane.core.expand.recovery import Repaired
+from dataplane.adapters.tenant_refusals import TenantRefusals
+from dataplane.adapters.totals import Totals
 from dataplane.core.record import Record
 from dataplane.core.report import StepReport
 
+log = logging.getLogger("headrace.telemetry")
+
 UNIQUE_KEYS_MAX = 200_000
-_MISSING = ("expired", "lost", "store_error")
-
-
-@dataclass(slots=True)
-class Mean:
-    """A running mean."""
-
-    total: float = 0.0
-    count: int = 0
-
-    def add(self, value: float | None) -> None:
-        if value is not None:
-            self.total += value
-            self.count += 1
-
-    def merge(self, other: Mean) -> None:
-        self.total += other.total
-        self.count += other.count
-
-    @property
-    def value(self) -> float:
-        return self.total / self.count if self.count else 0.0
-
-
-@dataclass(slots=True)
-class ComponentTotals:
-    """One component over all requests of a tenant; counts is by the field names of /stats."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    gates: Counter[str] = field(default_factory=Counter)
-    events: Counter[str] = field(default_factory=Counter)
-    duration_ms: float = 0.0
-
-    def merge(self, other: ComponentTotals) -> None:
-        self.counts.update(other.counts)
-        self.gates.update(other.gates)
-        self.events.update(other.events)
-        self.duration_ms += other.duration_ms
-
-
-@dataclass(slots=True)
-class Totals:
-    """Everything counted for one tenant since the process started."""
-
-    counts: Counter[str] = field(default_factory=Counter)
-    unresolved: Counter[str] = field(default_factory=Counter)
-    bypassed: Counter[str] = field(default_factory=Counter)
-    refused: Counter[str] = field(default_factory=Counter)
-    components: dict[str, ComponentTotals] = field(default_factory=dict)
-    means: dict[str, Mean] = field(default_factory=dict)
-    billed_usd: Decimal = Decimal(0)
-    seen: dict[str, None] = field(default_factory=dict)
-
-    def merge(self, other: Totals) -> None:
-        """Add another tenant's totals; which keys were seen stays with each tenant."""
-        for mine, theirs in (
-            (self.counts, other.counts),
-            (self.unresolved, other.unresolved),
-            (self.bypassed, other.bypassed),
-            (self.refused, other.refused),
-        ):
-            mine.update(theirs)
-        for name, component in other.components.items():
-            self.components.setdefault(name, ComponentTotals()).merge(component)
-        for name, mean in other.means.items():
-            self.means.setdefault(name, Mean()).merge(mean)
-        self.billed_usd += other.billed_usd
-
-    # ---- taking a request in --------------------------------------------------------------
-
-    def add(self, record: Record) -> None:
-        self.counts["all_requests"] += 1
-        self.counts[f"outcome_{record.outcome}"] += 1
-        if record.bypassed:
-            self.bypassed[record.bypassed] += 1
-        self._add_report(record)
-        self._add_usage(record)
-        self._add_response(record)
-        recoveries = record.recoveries
-        self.counts["bounces"] += recoveries.bounces
-        self.counts["wasted_tokens"] += recoveries.wasted_tokens
-        self.counts["adjudicate_stray"] += recoveries.strays
-        self.counts["expand_oversize"] += recoveries.oversize
-        self.unresolved.update(recoveries.unresolved)
-        for repaired in recoveries.repaired:
-            self._add_repair(f"{record.session}:{repaired.call_id}", repaired)
-
-    def _add_repair(self, known: str, repaired: Repaired) -> None:
-        """A repair is the same on every later turn of its session and counts once."""
-        if known in self.seen:
-            return
-        self._remember(known)
-        if repaired.found == Found.RESOLVED.value:
-            self.counts["bounces"] += 1
-            self.counts["wasted_tokens"] += repaired.tokens
-        elif repaired.found == tool.ADJUDICATE:
-            self.counts["adjudicate_stray"] += 1
-        else:
-            self.unresolved[repaired.found] += 1
-
-    def _remember(self, known: str) -> None:
-        self.seen[known] = None
-        if len(self.seen) > UNIQUE_KEYS_MAX:
-            self.seen.pop(next(iter(self.seen)))
-
-    def _add_report(self, record: Record) -> None:
-        report = record.report
-        self.counts["compaction_resets"] += record.compacted
-        self.counts["rewrite_failures"] += record.rewrite_failed
-        if report is None:
-            return
-        self.counts["requests"] += 1
-        self.counts["tokens_before"] += report.tokens_before
-        self.counts["tokens_after"] += report.tokens_after
-        self.counts["attempted_tokens"] += report.attempted
-        for step in report.steps:
-            self._add_step(step)
-
-    def _add_step(self, step: StepReport) -> None:
-        totals = self.components.setdefault(step.component, ComponentTotals())
-        unique = 0 if step.reverted else self._unique(step)
-        saved = 0 if step.reverted else step.saved
-        self.counts["saved_tokens_unique"] += unique
-        self.counts["frozen_hits"] += step.replays
-        totals.duration_ms += step.duration_ms
-        totals.gates.update(step.gates)
-        totals.events.update(step.events)
-        totals.counts.update(
-            runs=1,
-            acted=int(step.acted),
-            acted_fresh=int(step.acted and step.fresh_saved > 0),
-            acted_replay=int(step.acted and step.fresh_saved <= 0),
-            mutated=int(step.mutated),
-            reverted=int(step.reverted),
-            saved_tokens=saved,
-            saved_tokens_unique=unique,
-            discarded_changes=step.discarded,
-        )
-
-    def _unique(self, step: StepReport) -> int:
-        """Tokens saved on texts that this tenant's counters have not seen yet."""
-        unique = 0
-        for key, saved in step.keys.items():
-            known = f"{step.component}:{key}"
-            if known not in self.seen:
-                self._remember(known)
-                unique += saved
-        return max(0, unique)
-
-    def _add_usage(self, record: Record) -> None:
-        self.counts.update(record.usage_misses)
-        self.counts["upstream_rounds"] += record.rounds
-        if record.usage is None:
-            return
-        self.counts["fresh_input_tokens"] += record.usage.fresh_input
-        self.counts["cache_read_tokens"] += record.usage.cache_read
-        self.counts["cache_write_tokens"] += record.usage.cache_write
-        self.counts["cache_write_1h_tokens"] += record.usage.cache_write_1h
-        self.counts["output_tokens"] += record.usage.output
-        if record.cost_usd is None:
-            self.counts["unpriced_requests"] += 1
-        else:
-            self.counts["priced_requests"] += 1
-            self.billed_usd += record.cost_usd
-
-    def _add_response(self, record: Record) -> None:
-        self.counts["sse_streamed"] += record.streamed and not record.buffered
-        self.counts["sse_buffered"] += record.streamed and record.buffered
-        self.counts["sse_expand_after_stream"] += record.expand_after_stream
-        self.counts["client_disconnects"] += record.outcome == "client_disconnect"
-        if record.report is not None:
-            self._mean("cg_added_ms").add(record.added_ms)
-        self._mean("upstream_ms_bypassed" if record.bypassed else "upstream_ms").add(
-            record.upstream_ms
-        )
-        if record.streamed:
-            name = "sse_ttfb_ms_buffered" if record.buffered else "sse_ttfb_ms"
-            self._mean(name).add(record.first_byte_ms)
-
-    def _mean(self, name: str) -> Mean:
-        return self.means.setdefault(name, Mean())
+UNDECLARED_LOGGED_MAX = 100
+Seen = dict[str, None]
 
 
 class Telemetry:
-    """The totals of every tenant; "" collects what belongs to none."""
+    """The totals of every tenant, "" for what belongs to none, and of the process."""
 
     def __init__(self) -> None:
+        self.process = Totals()
+        self.refusals = TenantRefusals()
+        self._changed: set[str] = set()
         self._tenants: dict[str, Totals] = {}
+        self._seen: dict[str, Seen] = {}
+        self._undeclared: set[tuple[str, str]] = set()
 
     def add(self, record: Record) -> None:
-        self.of(record.tenant).add(record)
+        seen = self._seen.setdefault(record.tenant, {})
+        self._count(record.tenant, totals_of(record, seen))
+        for step in record.report.steps if record.report else ():
+            for name in step.undeclared:
+                self._log_undeclared(step.component, name)
 
     def refuse(self, reason: str, tenant: str = "") -> None:
         if reason:
-            self.of(tenant).refused[reason] += 1
+            self._count(tenant, Totals(refused=Counter({reason: 1})))
+            if tenant:
+                self.refusals.add(tenant, reason)
+
+    def unresolved(self, cause: str, tenant: str) -> None:
+        """Somebody asked for an original, outside a conversation, that should have been there."""
+        self._count(tenant, Totals(unresolved=Counter({cause: 1})))
+
+    def committed(self, milliseconds: float, tenant: str) -> None:
+        """The store answered, or was answered for, after this time."""
+        change = Totals()
+        change.observe("store_commit", milliseconds)
+        self._count(tenant, change)
 
     def of(self, tenant: str) -> Totals:
-        return self._tenants.setdefault(tenant, Totals())
+        return self._tenants.get(tenant) or Totals()
 
-    def total(self) -> Totals:
-        everything = Totals()
-        for totals in self._tenants.values():
-            everything.merge(totals)
-        return everything
+    def take_changed(self) -> set[str]:
+        """Tenants that something was counted for since the last time this was asked."""
+        changed, self._changed = self._changed, set()
+        return changed
 
+    def _count(self, tenant: str, change: Totals) -> None:
+        self._tenants.setdefault(tenant, Totals()).merge(change)
+        self.process.merge(change)
+        self._changed.add(tenant)
 
-def percent(part: int, whole: int) -> float:
-    return round(part / whole * 100, 4) if whole else 0.0
-
-
-def stats_of(totals: Totals) -> dict[str, Any]:
-    """The fields of /stats that come from counting requests; store and node fields join later."""
-    counts = totals.counts
-    saved = counts["tokens_before"] - counts["tokens_after"]
-    newly_billed = counts["fresh_input_tokens"] + counts["cache_write_tokens"]
-    streams = counts["sse_streamed"] + counts["sse_buffered"]
-    return {
-        "requests": counts["requests"],
-        "all_requests": counts["all_requests"],
-        "tokens_before": counts["tokens_before"],
-        "tokens_after": counts["tokens_after"],
-        "saved_tokens": saved,
-        "saved_tokens_unique": counts["saved_tokens_unique"],
-        "savings_pct": percent(saved, counts["tokens_before"]),
-        "wasted_tokens": counts["wasted_tokens"],
-        "bounces": counts["bounces"],
-        "adjusted_saved": saved - counts["wasted_tokens"],
-        "components": {name: _component(each) for name, each in totals.components.items()},
-        "bypassed": dict(totals.bypassed),
-        "refused": dict(totals.refused),
-        "attempted_tokens": counts["attempted_tokens"],
-        "frozen_tokens": counts["tokens_before"] - counts["attempted_tokens"],
-        "savings_pct_attempted": percent(saved, counts["attempted_tokens"]),
-        "savings_pct_new_input": percent(saved, newly_billed + saved) if newly_billed else 0.0,
-        **_counted(totals, _BILLED),
-        "billed_usd": str(totals.billed_usd) if counts["priced_requests"] else None,
-        **_means(totals),
-        **_counted(totals, _RESPONSES),
-        "sse_buffered_pct": percent(counts["sse_buffered"], streams),
-        **_counted(totals, _HEALTH),
-        **_unresolved(totals.unresolved),
-    }
+    def _log_undeclared(self, component: str, name: str) -> None:
+        known = self._undeclared
+        if (component, name) not in known and len(known) < UNDECLARED_LOGGED_MAX:
+            known.add((component, name))
+            log.error("cg.undeclared component=%s name=%s", component, name[:80])
 
 
-_BILLED = (
-    "fresh_input_tokens",
-    "cache_read_tokens",
-    "cache_write_tokens",
-    "cache_write_1h_tokens",
-    "output_tokens",
-    "usage_unparsed",
-    "usage_unreadable",
-    "priced_requests",
-    "unpriced_requests",
-    "upstream_rounds",
-)
-_RESPONSES = ("sse_streamed", "sse_buffered", "sse_expand_after_stream", "client_disconnects")
-_HEALTH = (
-    "compaction_resets",
-    "adjudicate_stray",
-    "expand_oversize",
-    "rewrite_failures",
-    "frozen_hits",
-)
-_COMPONENT = (
-    "runs",
-    "acted",
-    "acted_fresh",
-    "acted_replay",
-    "mutated",
-    "reverted",
-    "saved_tokens",
-    "saved_tokens_unique",
-    "discarded_changes",
-)
+# ---- what one request comes to -----------------------------------------------------------------
 
 
-def _counted(totals: Totals, names: Iterable[str]) -> dict[str, int]:
-    return {name: totals.counts[name] for name in names}
+def totals_of(record: Record, seen: Seen) -> Totals:
+    """The counters of one request. seen: texts of this tenant that savings were credited for."""
+    totals = Totals()
+    _add_report(totals, record, seen)
+    _add_usage(totals, record)
+    _add_response(totals, record)
+    _add_recoveries(totals, record)
+    return totals
 
 
-def _means(totals: Totals) -> dict[str, float]:
-    empty = Mean()
-    return {
-        field_name: round(totals.means.get(name, empty).value, 3)
-        for field_name, name in (
-            ("cg_added_ms_avg", "cg_added_ms"),
-            ("upstream_ms_avg", "upstream_ms"),
-            ("upstream_ms_avg_bypassed", "upstream_ms_bypassed"),
-            ("sse_ttfb_ms_avg", "sse_ttfb_ms"),
-            ("sse_ttfb_ms_avg_buffered", "sse_ttfb_ms_buffered"),
-        )
-    }
+def _add_report(totals: Totals, record: Record, seen: Seen) -> None:
+    totals.counts.update(
+        {
+            "all_requests": 1,
+            f"outcome_{record.outcome}": 1,
+            "compaction_resets": int(record.compacted),
+            "rewrite_failures": int(record.rewrite_failed),
+        }
+    )
+    if record.bypassed:
+        totals.bypassed[record.bypassed] = 1
+    report = record.report
+    if report is None:
+        return
+    totals.counts.update(
+        {
+            "requests": 1,
+            "tokens_before": report.tokens_before,
+            "tokens_after": report.tokens_after,
+            "attempted_tokens": report.attempted,
+        }
+    )
+    for step in report.steps:
+        _add_step(totals, step, seen)
+    while len(seen) > UNIQUE_KEYS_MAX:
+        seen.pop(next(iter(seen)))
 
 
-def _unresolved(found: Counter[str]) -> dict[str, Any]:
-    by_cause = {cause: found[cause] for cause in _MISSING}
-    return {
-        "expand_unresolved_malformed": found["malformed"],
-        "expand_unresolved_missing": sum(by_cause.values()),
-        "expand_unresolved_missing_by": by_cause,
-        "expand_unresolved_never_minted": found["never_minted"] + found["deleted"],
-        "expand_unresolved_foreign_session": found["foreign_session"],
-    }
+def _add_step(totals: Totals, step: StepReport, seen: Seen) -> None:
+    saved = 0 if step.reverted else step.saved
+    unique = 0 if step.reverted else _unique(step, seen)
+    totals.counts.update(
+        {
+            "saved_tokens_unique": unique,
+            "frozen_hits": step.replays,
+            "frozen_misses": step.misses,
+            "expand_prefix_flips": step.abandoned,
+        }
+    )
+    component = totals.component(step.component)
+    component.duration_ms += step.duration_ms
+    component.gates.update(step.gates)
+    component.events.update(step.events)
+    component.counts.update(
+        {
+            "runs": 1,
+            "acted": int(step.acted),
+            "acted_fresh": int(step.acted and step.fresh_saved > 0),
+            "acted_replay": int(step.acted and step.fresh_saved <= 0),
+            "mutated": int(step.mutated),
+            "reverted": int(step.reverted),
+            "saved_tokens": saved,
+            "saved_tokens_unique": unique,
+            "discarded_changes": step.discarded,
+        }
+    )
 
 
-def _component(totals: ComponentTotals) -> dict[str, Any]:
-    counts = totals.counts
-    unique = counts["saved_tokens_unique"]
-    return {
-        **{name: counts[name] for name in _COMPONENT},
-        "overcount_ratio": round(counts["saved_tokens"] / unique, 4) if unique else 0.0,
-        "duration_ms": round(totals.duration_ms, 3),
-        "verdict": _verdict(counts),
-        "gates": dict(totals.gates),
-        "events": dict(totals.events),
-    }
+def _unique(step: StepReport, seen: Seen) -> int:
+    """Tokens saved on texts that are not in `seen` yet; all of them where no text has a key."""
+    if not step.keys:
+        return step.saved
+    unique = 0
+    for key, saved in step.keys.items():
+        known = f"{step.component}:{key}"
+        if known not in seen:
+            seen[known] = None
+            unique += saved
+    return max(0, unique)
 
 
-def _verdict(counts: Counter[str]) -> str:
-    if counts["acted"]:
-        return "acted"
-    if counts["mutated"]:
-        return "moved"
-    return "skipped" if counts["runs"] else "idle"
+def _add_usage(totals: Totals, record: Record) -> None:
+    counts, usage = totals.counts, record.usage
+    counts.update(record.usage_misses)
+    counts["upstream_rounds"] = record.rounds
+    if usage is None:
+        return
+    counts.update(
+        {
+            "fresh_input_tokens": usage.fresh_input,
+            "cache_read_tokens": usage.cache_read,
+            "cache_write_tokens": usage.cache_write,
+            "cache_write_1h_tokens": usage.cache_write_1h,
+            "output_tokens": usage.output,
+            "priced_requests": int(record.cost_usd is not None),
+            "unpriced_requests": int(record.cost_usd is None),
+        }
+    )
+    totals.billed_usd = record.cost_usd or totals.billed_usd
+
+
+def _add_response(totals: Totals, record: Record) -> None:
+    totals.counts.update(
+        {
+            "sse_streamed": int(record.streamed and not record.buffered),
+            "sse_buffered": int(record.streamed and record.buffered),
+            "sse_expand_after_stream": int(record.expand_after_stream),
+            "client_disconnects": int(record.outcome == "client_disconnect"),
+        }
+    )
+    if record.pristine_resend:
+        totals.counts[f"pristine_{record.pristine_resend}"] = 1
+    totals.observe("request_duration", record.serve_ms, record.route)
+    totals.observe("upstream_first_byte", record.upstream_ms)
+    if record.report is not None and record.added_ms is not None:
+        totals.observe("added", record.added_ms)
+        totals.mean("cg_added_ms").add(record.added_ms)
+    if record.upstream_ms is None:
+        return
+    totals.mean("upstream_ms_bypassed" if record.bypassed else "upstream_ms").add(
+        record.upstream_ms
+    )
+    if record.streamed and record.first_byte_ms is not None:
+        name = "sse_ttfb_ms_buffered" if record.buffered else "sse_ttfb_ms"
+        totals.mean(name).add(record.upstream_ms + record.first_byte_ms)
+
+
+def _add_recoveries(totals: Totals, record: Record) -> None:
+    recoveries = record.recoveries
+    totals.unresolved.update(recoveries.unresolved)
+    totals.counts.update(
+        {
+            "bounces": recoveries.bounces,
+            "wasted_tokens": recoveries.wasted_tokens,
+            "adjudicate_stray": recoveries.strays,
+            "expand_oversize": recoveries.oversize,
+        }
+    )

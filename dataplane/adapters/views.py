@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import hashlib
 import hmac
 import time
@@ -11,10 +12,13 @@ from urllib.parse import parse_qs
 
 import msgspec
 
+from dataplane.adapters import sheets
 from dataplane.adapters.gatekeeper import is_direct_loopback
 from dataplane.adapters.http import Call, RefusedError
-from dataplane.adapters.metrics import exposition
-from dataplane.adapters.telemetry import stats_of
+from dataplane.adapters.sheets import Count
+from dataplane.adapters.snapshots import Tenant
+from dataplane.adapters.stats import counted, stored
+from dataplane.adapters.totals import Totals
 from dataplane.core import identity, tokens
 from dataplane.core.effects import Found, Recall, Recalled, Scope
 from dataplane.core.session import usable
@@ -38,9 +42,7 @@ async def readyz(node: Node, call: Call) -> None:
         "ready": ready,
         "config": {
             "tenants": len(node.snapshots.tenants),
-            "staleness_s": round(max(0.0, time.time() - node.snapshots.contact_at), 1)
-            if node.snapshots.contact_at
-            else None,
+            "staleness_s": node.snapshots.staleness_s,
         },
     }
     await call.respond(200 if ready else 503, msgspec.json.encode(body), list(JSON_HEADERS))
@@ -52,54 +54,90 @@ async def favicon(node: Node, call: Call) -> None:
 
 
 async def show_stats(node: Node, call: Call) -> None:
-    """A tenant's key shows that tenant; a direct loopback peer without one sees the process."""
+    """A tenant's key shows that tenant; a direct loopback peer without one sees everything.
+
+    With scope=host the figures are those of all workers of this host.
+    """
     if identity.tenant_token(call.headers) is not None:
         principal, _ = node.gatekeeper.admit(call)
-        found = stats(node, principal.tenant)
+        tenant: str | None = principal.tenant
     elif is_direct_loopback(call):
-        found = stats(node, None)
+        tenant = None
     else:
         raise RefusedError("view_forbidden")
+    found = await _host_stats(node, tenant) if _wants_host(call) else stats(node, tenant)
     await call.respond(200, msgspec.json.encode(found), list(JSON_HEADERS))
+
+
+def _wants_host(call: Call) -> bool:
+    return _query(call).get("scope") == ["host"]
+
+
+def _query(call: Call) -> dict[str, list[str]]:
+    return parse_qs(call.scope.get("query_string", b"").decode("latin-1"))
 
 
 def stats(node: Node, tenant: str | None) -> dict[str, Any]:
     """The fields of /stats (03 section 6.1) for one tenant id, or for the whole process."""
-    totals = node.telemetry.total() if tenant is None else node.telemetry.of(tenant)
-    served = node.snapshots.tenants.get(tenant or "")
-    store = node.store.stats(tenant)
+    totals = node.telemetry.process if tenant is None else node.telemetry.of(tenant)
     return {
-        **stats_of(totals),
+        **_document(node, tenant, Count(totals, node.store.stats(tenant))),
         "scope": "process" if tenant is None else "tenant",
-        "tenant": tenant or "",
-        "node": node.node_id,
-        "counter": tokens.COUNTER,
         "uptime_s": round(time.time() - node.started_at, 1),
         "inflight": node.inflight,
-        "snapshot": {
-            "version": served.version[1] if served else None,
-            "hash": served.hash if served else None,
-            "last_nack": node.snapshots.last_nack or None,
-        },
-        **_store_fields(store),
     }
 
 
-_FLAT = ("stash_", "frozen_")
+async def _host_stats(node: Node, tenant: str | None) -> dict[str, Any]:
+    """The same over all workers of this host, as they were last published."""
+    workers = await node.publisher.workers()
+    whole = await asyncio.to_thread(sheets.summed, workers)
+    count = whole.count
+    if tenant is not None:
+        none = Count(Totals(), node.store.stats(tenant))
+        count = await asyncio.to_thread(sheets.of_tenant, workers, tenant, none)
+    return {
+        **_document(node, tenant, count),
+        "scope": "host",
+        "uptime_s": round(time.time() - whole.started_at, 1),
+        "inflight": whole.inflight,
+        "workers": {"living": len(workers.living), "gone": len(workers.gone)},
+    }
 
 
-def _store_fields(store: Any) -> dict[str, Any]:
-    fields = msgspec.to_builtins(store)
-    flat = {name: value for name, value in fields.items() if name.startswith(_FLAT)}
-    flat["frozen_flips"] = flat["frozen_dropped"] - flat["frozen_repaired"]
-    nested = {name: value for name, value in fields.items() if not name.startswith(_FLAT)}
-    return {**flat, "store": nested}
+def _document(node: Node, tenant: str | None, count: Count) -> dict[str, Any]:
+    snapshots, served = node.snapshots, node.snapshots.tenants.get(tenant or "")
+    foreign = count.totals.unresolved["foreign_tenant"]
+    return {
+        **counted(count.totals),
+        **stored(count.store, node.publisher.disk_used_ratio),
+        # Only the process as a whole says it: a tenant must not learn what others own.
+        "expand_unresolved_foreign_tenant": foreign if tenant is None else 0,
+        "mode": _mode(served),
+        "tenant": tenant or "",
+        "node": node.node_id,
+        "counter": tokens.COUNTER,
+        "snapshot": {
+            "version": served.version[1] if served else None,
+            "hash": served.hash if served else None,
+            "staleness_s": snapshots.staleness_s,
+            "last_nack": snapshots.last_nack or None,
+        },
+    }
+
+
+def _mode(served: Tenant | None) -> str:
+    """The tenant's; of the whole process the mode that a tenant has who says nothing."""
+    if served is None:
+        return "sync"
+    return "observe" if served.plan.kill.observe else served.plan.host.mode
 
 
 async def metrics(node: Node, call: Call) -> None:
     if not (is_direct_loopback(call) or _has_metrics_token(node, call)):
         raise RefusedError("view_forbidden")
-    await call.respond(200, exposition(node), [(b"content-type", b"text/plain; version=0.0.4")])
+    page = node.pages.host if _wants_host(call) else node.pages.process
+    await call.respond(200, await page(), [(b"content-type", b"text/plain; version=0.0.4")])
 
 
 def _has_metrics_token(node: Node, call: Call) -> bool:
@@ -111,11 +149,11 @@ def _has_metrics_token(node: Node, call: Call) -> bool:
 async def expand(node: Node, call: Call) -> None:
     """GET /expand?id=: the exact bytes of one original, for the session that owns it."""
     principal, tenant = node.gatekeeper.admit(call)
-    query = parse_qs(call.scope.get("query_string", b"").decode("latin-1"))
+    query = _query(call)
     wanted = query.get("id", [""])[0]
     session = usable(call.header(b"x-context-guru-session") or query.get("session", [""])[0])
     recalled = Recalled(Found.NEVER_MINTED)
-    if session:
+    if session and node.store.backend_for(tenant.body.tenant).persists:
         scope = Scope(tenant.body.tenant, principal.name, session)
         recalled = await node.store.recall(Recall(scope, wanted, node.instant(call), keep=False))
     await _respond_original(node, call, recalled, tenant.body.tenant)
@@ -123,7 +161,7 @@ async def expand(node: Node, call: Call) -> None:
 
 async def _respond_original(node: Node, call: Call, recalled: Recalled, tenant: str) -> None:
     if recalled.found in (*_GONE, *_UNREADABLE):
-        node.telemetry.of(tenant).unresolved[recalled.found.value] += 1
+        node.telemetry.unresolved(recalled.found.value, tenant)
         raise RefusedError("gone" if recalled.found in _GONE else "recovery_unavailable")
     if recalled.original is None:
         # One answer for unknown, foreign and sessionless: it must not tell which ids exist.

@@ -257,7 +257,9 @@ class _Doing:
 
     def _take(self, step: Step, outputs: dict[int, ToolOutput]) -> None:
         match step:
-            case Decline(gate=gate):
+            case Decline(gate=gate, index=index):
+                if index is not None:
+                    self._looked_up(outputs[index])
                 self._decline(gate)
             case Happened(event=event, count=count):
                 self._happened(event, count)
@@ -266,14 +268,30 @@ class _Doing:
             case Rewrite(index=index, text=text):
                 self._rewrite(outputs[index], text)
             case Offload():
+                self._looked_up(outputs[step.index])
                 self._offload(outputs[step.index], step)
 
     def _decline(self, gate: Gate) -> None:
-        self._report.gates[gate.name if gate.name in self._declared else UNDECLARED] += 1
+        self._report.gates[self._known(gate.name, self._declared)] += 1
 
     def _happened(self, event: Event, count: int) -> None:
-        name = event.name if event.name in self._declared_events else UNDECLARED
-        self._report.events[name] += count
+        self._report.events[self._known(event.name, self._declared_events)] += count
+
+    def _known(self, name: str, declared: set[str]) -> str:
+        if name in declared:
+            return name
+        self._report.undeclared.add(name)
+        return UNDECLARED
+
+    def _looked_up(self, output: ToolOutput) -> None:
+        """The component had to decide anew: it found no frozen decision, or may not follow it."""
+        if not (self._declaration.freezes and output.rewritable):
+            return
+        view = self._state.conditions.view
+        if output.decision_key not in view.frozen.get(self._declaration.name, {}):
+            self._report.misses += 1
+        elif output.original.content_key in view.kept:
+            self._report.abandoned += 1
 
     def _replay(self, output: ToolOutput, text: str) -> None:
         original = output.original

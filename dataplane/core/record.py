@@ -15,8 +15,10 @@ from dataplane.core.wire.usage import Usage
 class Record:
     """One client request. Durations in milliseconds; None where nothing was measured.
 
-    usage_read: the provider's usage was understood, so it may be priced. cost_usd: None for
-    unknown. outcome: ok, error, truncated or client_disconnect.
+    upstream_ms: until the head of the provider's answer. first_byte_ms: from there to the first
+    byte for the client. cost_usd: None for unknown. outcome: ok, error, truncated or
+    client_disconnect. pristine_resend: "", or how the unchanged body fared after the provider
+    refused the changed one: recovered, or same. variant: id of the configuration in force.
     """
 
     request_id: str
@@ -47,3 +49,5 @@ class Record:
     cost_usd: Decimal | None = None
     recoveries: Recoveries = field(default_factory=Recoveries)
     rewrite_failed: bool = False
+    pristine_resend: str = ""
+    variant: str = ""

@@ -18,6 +18,9 @@ class StepReport:
     keys: marker ids of what it offloaded, or an id per rewritten text; they make savings unique.
     fresh_saved: the part of the saving that comes from decisions of this turn and not from
     replays. discarded: changes that could not be written back and were taken out again.
+    misses: outputs that were looked up among the frozen decisions and had none. abandoned: frozen
+    decisions that are not replayed, because the agent expanded their text. undeclared: names of
+    gates and events that the component does not declare; they are counted as one.
     """
 
     component: str
@@ -31,6 +34,9 @@ class StepReport:
     changed: list[int] = field(default_factory=list)
     fresh_saved: int = 0
     replays: int = 0
+    misses: int = 0
+    abandoned: int = 0
+    undeclared: set[str] = field(default_factory=set)
     skipped: bool = False
     reverted: bool = False
     irreversible: bool = False

@@ -25,6 +25,8 @@ _NAMED = {
     "/v1/models": "models",
     "/v1/embeddings": "embeddings",
 }
+_OTHERS = "passthrough"
+NAMES = (*_NAMED.values(), _OTHERS)
 OWN_PREFIX = "cg_"
 
 
@@ -65,7 +67,7 @@ def match(path: str, *, method: str, is_anthropic: bool) -> Route:
     dialect = _SHAPED.get((family, path))
     if dialect is not None and method != "POST":
         raise RouteError("method_not_allowed")
-    return Route(_NAMED.get(path, "passthrough"), family, path, dialect, slug)
+    return Route(_NAMED.get(path, _OTHERS), family, path, dialect, slug)
 
 
 def _narrowed(path: str) -> tuple[str, str]:

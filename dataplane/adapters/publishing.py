@@ -1,0 +1,100 @@
+"""Puts a node's counters on a sheet, and the sheet where the other workers of the host see it.
+
+On the event loop only what changed since the last time is encoded; the rest is done in a thread.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import time
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+import msgspec
+
+from dataplane.adapters import sheets
+from dataplane.adapters.sheets import Count, Sheet, Workers
+from dataplane.adapters.stores.sqlite import disk_used
+from dataplane.adapters.workers import WorkerBoard
+
+if TYPE_CHECKING:
+    from dataplane.adapters.node import Node
+
+log = logging.getLogger("headrace.workers")
+EVERY_S = 2.0
+
+
+class Publisher:
+    """One node's place among the workers of its host. disk_used_ratio: of the state directory."""
+
+    def __init__(self, node: Node, clock: Callable[[], float] = time.time) -> None:
+        self.disk_used_ratio = 0.0
+        self._node = node
+        self._clock = clock
+        self._board = WorkerBoard(node.settings.state_dir / "workers", node.boot_id)
+        self._encoded: dict[str, msgspec.Raw] = {}
+        self._publishing: asyncio.Task[None] | None = None
+
+    async def start(self) -> None:
+        await asyncio.to_thread(self._board.open)
+        await self.publish()
+        self._publishing = asyncio.get_running_loop().create_task(self._publish_often())
+
+    async def stop(self) -> None:
+        if self._publishing is None:
+            return
+        self._publishing.cancel()
+        await asyncio.gather(self._publishing, return_exceptions=True)
+        await asyncio.to_thread(self._board.close, self._whole())
+
+    async def publish(self) -> None:
+        await asyncio.to_thread(self._board.publish, self._whole())
+        self.disk_used_ratio = await asyncio.to_thread(self._measure_disk)
+
+    async def workers(self) -> Workers:
+        """Every worker of the host as it was last published, this one too.
+
+        All workers answer from the same files, so that what they say never goes back, whichever
+        of them is asked next.
+        """
+        found = await asyncio.to_thread(self._board.read)
+        return found if found.living else Workers((self._whole(),), found.gone)
+
+    def sheet(self) -> Sheet:
+        """This worker as a whole, without its tenants."""
+        node = self._node
+        return Sheet(
+            node.boot_id,
+            os.getpid(),
+            self._clock(),
+            node.started_at,
+            Count(node.telemetry.process.copy(), node.store.stats(None)),
+            inflight=node.inflight,
+            pinned=node.pinned,
+            refusals=node.telemetry.refusals.copy(),
+            nacks=node.snapshots.nacks.copy(),
+        )
+
+    def _whole(self) -> Sheet:
+        node, sheet = self._node, self.sheet()
+        for tenant in node.telemetry.take_changed():
+            count = Count(node.telemetry.of(tenant), node.store.stats(tenant))
+            self._encoded[tenant] = msgspec.Raw(sheets.encode(count))
+        sheet.tenants = dict(self._encoded)
+        return sheet
+
+    def _measure_disk(self) -> float:
+        try:
+            return disk_used(self._node.settings.state_dir)
+        except OSError:
+            return self.disk_used_ratio
+
+    async def _publish_often(self) -> None:
+        while True:
+            await asyncio.sleep(EVERY_S)
+            try:
+                await self.publish()
+            except Exception:
+                log.exception("cg.worker_sheet_failed")

@@ -1,0 +1,248 @@
+"""The JSON object of /stats: every field from the first request on, with its zero.
+
+Fields are added and never renamed or removed. A feature that is not part of this build reports
+what it did: nothing. Source: 03-proxy-and-recovery.md 6.1.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+from typing import Any
+
+import msgspec
+
+from dataplane.adapters.originals import StoreStats
+from dataplane.adapters.totals import ComponentTotals, Mean, Totals
+from dataplane.core.components import components
+
+MISSING = ("expired", "lost", "store_error", "decrypt_error")
+_FAMILIES = ("builds", "tests", "iac", "pkg", "net", "other")
+_TOP = 10
+_BILLED = (
+    "fresh_input_tokens",
+    "cache_read_tokens",
+    "cache_write_tokens",
+    "cache_write_1h_tokens",
+    "output_tokens",
+    "usage_unparsed",
+    "usage_unreadable",
+    "priced_requests",
+    "unpriced_requests",
+    "upstream_rounds",
+)
+_MODEL_CALLS = (
+    "llm_calls",
+    "llm_input_tokens",
+    "llm_output_tokens",
+    "llm_timeouts",
+    "llm_errors",
+    "llm_truncated",
+    "summarize_timeouts",
+    "summarize_errors",
+    "agentdiet_timeouts",
+    "agentdiet_errors",
+)
+# What a component's own model call may take, in ms (01-components.md 1.13).
+_BUDGETS_MS = {
+    "llm_call_timeout_ms": 90_000,
+    "summarize_call_timeout_ms": 300_000,
+    "agentdiet_call_timeout_ms": 90_000,
+}
+_RESPONSES = ("sse_streamed", "sse_buffered", "sse_expand_after_stream", "client_disconnects")
+_HEALTH = (
+    "compaction_resets",
+    "adjudicate_stray",
+    "expand_oversize",
+    "rewrite_failures",
+    "frozen_hits",
+    "frozen_misses",
+    "expand_prefix_flips",
+)
+_COMPONENT = (
+    "runs",
+    "acted",
+    "acted_fresh",
+    "acted_replay",
+    "mutated",
+    "reverted",
+    "saved_tokens",
+    "saved_tokens_unique",
+    "discarded_changes",
+)
+_OBSERVED = (
+    "observe_hypothetical_requests",
+    "actual_baseline_tokens",
+    "projected_optimized_tokens",
+    "potential_saved_tokens",
+)
+_EXTRACT_COUNTS = (
+    "calls",
+    "calls_avoided",
+    "calls_suppressed",
+    "cache_lookups",
+    "gross_saved_tokens",
+    "prompt_cache_read_tokens",
+    "prompt_cache_write_tokens",
+)
+_EXTRACT_DOLLARS = ("extraction_cost_usd", "gross_value_usd", "net_value_usd")
+
+
+def counted(totals: Totals) -> dict[str, Any]:
+    """The fields that come from counting requests; those of the store and the node join later."""
+    return {
+        **_savings(totals),
+        "components": _components(totals),
+        **_tops(totals),
+        "bypassed": dict(totals.bypassed),
+        "refused": dict(totals.refused),
+        **_fields(totals, _BILLED),
+        "billed_usd": str(totals.billed_usd) if totals.counts["priced_requests"] else None,
+        **_fields(totals, _MODEL_CALLS),
+        **_BUDGETS_MS,
+        **_means(totals),
+        **_fields(totals, _RESPONSES),
+        "sse_buffered_pct": _percent(
+            totals.counts["sse_buffered"],
+            totals.counts["sse_streamed"] + totals.counts["sse_buffered"],
+        ),
+        **_fields(totals, _HEALTH),
+        "pristine_resends": {
+            outcome: totals.counts[f"pristine_{outcome}"] for outcome in ("recovered", "same")
+        },
+        **_unresolved(totals.unresolved),
+        **_not_in_this_build(),
+    }
+
+
+def stored(store: StoreStats, disk_used_ratio: float) -> dict[str, Any]:
+    """The fields that come from the store; its totals lie flat, the rest in an object."""
+    fields = msgspec.to_builtins(store)
+    flat = {name: value for name, value in fields.items() if name.startswith(("stash_", "frozen_"))}
+    nested = {name: value for name, value in fields.items() if name not in flat}
+    return {
+        **flat,
+        "frozen_flips": store.frozen_dropped - store.frozen_repaired,
+        "store": {**nested, "disk_used_ratio": round(disk_used_ratio, 4)},
+    }
+
+
+def _savings(totals: Totals) -> dict[str, Any]:
+    counts = totals.counts
+    saved = counts["tokens_before"] - counts["tokens_after"]
+    newly_billed = counts["fresh_input_tokens"] + counts["cache_write_tokens"]
+    return {
+        "requests": counts["requests"],
+        "sync_enforced": counts["requests"],
+        "all_requests": counts["all_requests"],
+        "tokens_before": counts["tokens_before"],
+        "tokens_after": counts["tokens_after"],
+        "saved_tokens": saved,
+        "saved_tokens_unique": counts["saved_tokens_unique"],
+        "savings_pct": _percent(saved, counts["tokens_before"]),
+        "wasted_tokens": counts["wasted_tokens"],
+        "bounces": counts["bounces"],
+        "adjusted_saved": saved - counts["wasted_tokens"],
+        "attempted_tokens": counts["attempted_tokens"],
+        "frozen_tokens": counts["tokens_before"] - counts["attempted_tokens"],
+        "savings_pct_attempted": _percent(saved, counts["attempted_tokens"]),
+        "savings_pct_new_input": _percent(saved, newly_billed + saved) if newly_billed else 0.0,
+    }
+
+
+def _fields(totals: Totals, names: Iterable[str]) -> dict[str, int]:
+    return {name: totals.counts[name] for name in names}
+
+
+def _means(totals: Totals) -> dict[str, float]:
+    empty = Mean()
+    return {
+        field: round(totals.means.get(name, empty).value, 3)
+        for field, name in (
+            ("cg_added_ms_avg", "cg_added_ms"),
+            ("upstream_ms_avg", "upstream_ms"),
+            ("upstream_ms_avg_bypassed", "upstream_ms_bypassed"),
+            ("sse_ttfb_ms_avg", "sse_ttfb_ms"),
+            ("sse_ttfb_ms_avg_buffered", "sse_ttfb_ms_buffered"),
+        )
+    }
+
+
+def _unresolved(found: Counter[str]) -> dict[str, Any]:
+    by_cause = {cause: found[cause] for cause in MISSING}
+    return {
+        "expand_unresolved_malformed": found["malformed"],
+        "expand_unresolved_missing": sum(by_cause.values()),
+        "expand_unresolved_missing_by": by_cause,
+        "expand_unresolved_never_minted": found["never_minted"] + found["deleted"],
+        "expand_unresolved_foreign_session": found["foreign_session"],
+    }
+
+
+def _components(totals: Totals) -> dict[str, dict[str, Any]]:
+    """Every component of this build, idle ones included, and those that other workers report."""
+    idle = ComponentTotals()
+    names = {**dict.fromkeys(components()), **dict.fromkeys(totals.components)}
+    return {name: _component(totals.components.get(name, idle)) for name in names}
+
+
+def _component(totals: ComponentTotals) -> dict[str, Any]:
+    counts = totals.counts
+    unique = counts["saved_tokens_unique"]
+    return {
+        **{name: counts[name] for name in _COMPONENT},
+        "overcount_ratio": round(counts["saved_tokens"] / unique, 4) if unique else 0.0,
+        "duration_ms": round(totals.duration_ms, 3),
+        "verdict": _verdict(counts),
+        "gates": dict(totals.gates),
+        "events": dict(totals.events),
+    }
+
+
+def _verdict(counts: Counter[str]) -> str:
+    if counts["acted"]:
+        return "acted"
+    if counts["mutated"]:
+        return "moved"
+    return "skipped" if counts["runs"] else "idle"
+
+
+def _tops(totals: Totals) -> dict[str, list[str]]:
+    """Components that never changed anything, and those whose changes were taken out again."""
+    idle = {n: t.counts["runs"] for n, t in totals.components.items() if not t.counts["mutated"]}
+    undone = {name: t.counts["discarded_changes"] for name, t in totals.components.items()}
+    return {"top_passthrough": _most(idle), "top_discarded": _most(undone)}
+
+
+def _most(counts: dict[str, int]) -> list[str]:
+    ordered = sorted(counts.items(), key=lambda each: (-each[1], each[0]))
+    return [name for name, count in ordered if count][:_TOP]
+
+
+def _percent(part: int, whole: int) -> float:
+    return round(part / whole * 100, 4) if whole else 0.0
+
+
+def _not_in_this_build() -> dict[str, Any]:
+    """Command filters, observed requests and extraction: no component here does them."""
+    acts = {"acts": 0, "saved_tokens": 0, "saved_tokens_unique": 0}
+    return {
+        "cmdfilter_families": {family: dict(acts) for family in _FAMILIES},
+        "cmdfilter_filters": {},
+        "cmdfilter_selector_misses": [],
+        **dict.fromkeys(_OBSERVED, 0),
+        "potential_savings_pct": 0.0,
+        "potential_components": {},
+        "potential_overhead_ms_avg": 0.0,
+        "extract": {
+            **dict.fromkeys(_EXTRACT_COUNTS, 0),
+            "cache_hit_rate": 0.0,
+            "avg_latency_ms": 0.0,
+            **dict.fromkeys(_EXTRACT_DOLLARS, "0"),
+            "cost_source": "none",
+            "unpriced_components": [],
+            "reasons": {},
+            "top_reason": "",
+            "by_component": {},
+        },
+    }

@@ -1,0 +1,110 @@
+"""The counters of all workers of one host, through files in the state directory they share.
+
+Each worker replaces its own file every two seconds and reads the others' when it is asked for
+the host. A worker that ended, or was killed, leaves its file: what it counted goes on counting,
+so that totals do not fall when a supervisor replaces a worker. The files end with the last
+living worker: whoever starts, or stops, and finds nobody else alive removes them.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import tempfile
+import time
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+
+import msgspec
+
+from dataplane.adapters.sheets import Sheet, Workers, decode, encode
+
+log = logging.getLogger("headrace.workers")
+STALE_S = 15.0
+
+
+class WorkerBoard:
+    """One directory, one file per worker. Every method blocks: call it in a thread."""
+
+    def __init__(self, directory: Path, boot_id: str) -> None:
+        self._directory = directory
+        self._boot_id = boot_id
+        self._failing = False
+
+    def open(self) -> None:
+        """Begin anew when no worker lives whose counters would be cut short."""
+        try:
+            self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        except OSError as error:
+            self._report(error)
+        self._clear_unless_others_live()
+
+    def publish(self, sheet: Sheet) -> None:
+        """Replace this worker's file. A disk that refuses costs the sums and nothing else."""
+        target = self._directory / f"{self._boot_id}.json"
+        try:
+            number, name = tempfile.mkstemp(dir=self._directory, prefix=".")
+            try:
+                with os.fdopen(number, "wb") as file:
+                    file.write(encode(sheet))
+                Path(name).replace(target)
+            except OSError:
+                Path(name).unlink(missing_ok=True)
+                raise
+            self._failing = False
+        except OSError as error:
+            self._report(error)
+
+    def close(self, sheet: Sheet) -> None:
+        """Leave the last counts to the workers that stay; the last one takes all files away."""
+        self.publish(replace(sheet, is_stopped=True))
+        self._clear_unless_others_live()
+
+    def read(self) -> Workers:
+        now = time.time()
+        sheets = [sheet for _, sheet in self._sheets() if sheet is not None]
+        living = [sheet for sheet in sheets if self._lives(sheet, now)]
+        gone = [sheet for sheet in sheets if not self._lives(sheet, now)]
+        return Workers(tuple(living), tuple(gone))
+
+    def _clear_unless_others_live(self) -> None:
+        now, found = time.time(), list(self._sheets())
+        others = [sheet for _, sheet in found if sheet and sheet.boot_id != self._boot_id]
+        if any(self._lives(sheet, now) for sheet in others):
+            return
+        for path, _ in found:
+            path.unlink(missing_ok=True)
+
+    def _sheets(self) -> Iterator[tuple[Path, Sheet | None]]:
+        """Every file, with None for one that cannot be read."""
+        for path in sorted(self._directory.glob("*.json")):
+            try:
+                yield path, decode(path.read_bytes(), Sheet)
+            except (OSError, msgspec.MsgspecError, TypeError):
+                yield path, None
+
+    def _lives(self, sheet: Sheet, now: float) -> bool:
+        if sheet.boot_id == self._boot_id:
+            return not sheet.is_stopped
+        return (
+            not sheet.is_stopped
+            and now - sheet.at < STALE_S
+            and sheet.pid != os.getpid()  # a container's first process has the same id every time
+            and _is_running(sheet.pid)
+        )
+
+    def _report(self, error: OSError) -> None:
+        if not self._failing:
+            log.warning("cg.worker_sheet_not_written %s", error.strerror)
+        self._failing = True
+
+
+def _is_running(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except OSError:
+        return True  # somebody else's process
+    return True
