@@ -198,6 +198,7 @@ class _Carrying:
             status=response.status,
             content_type=response.content_type,
             interceptable=intercepts,
+            stores=outgoing.stores,
         )
 
     async def _round(self, response: Response, answer: _ClientAnswer) -> Deliver | Answer:

@@ -5,13 +5,14 @@ from __future__ import annotations
 import msgspec
 
 from dataplane.core.declaration import Gate
-from dataplane.core.wire.message import Conversation, Role
+from dataplane.core.wire.message import Conversation, Dialect, Role
 from dataplane.core.wire.spans import Span
 
 HEADER = Gate("header", "The request asked for it with x-context-guru-bypass.")
 KILL_SWITCH = Gate("kill_switch", "The operator's kill switch is on.")
 AGENT_COMPACTION = Gate("agent_compaction", "The agent is summarising its own conversation.")
 ENCODED_REQUEST = Gate("encoded_request", "The request body is compressed.")
+SERVER_HISTORY = Gate("server_history", "The provider holds the conversation's history.")
 UNPARSEABLE = Gate("unparseable", "The body is not JSON that can be edited safely.")
 NO_MESSAGES = Gate("no_messages", "The body holds no message list.")
 OBSERVE = Gate("observe", "The tenant's mode is observe: requests are never shaped.")
@@ -21,6 +22,7 @@ GATES = (
     KILL_SWITCH,
     AGENT_COMPACTION,
     ENCODED_REQUEST,
+    SERVER_HISTORY,
     UNPARSEABLE,
     NO_MESSAGES,
     OBSERVE,
@@ -31,6 +33,14 @@ _SUMMARY_PROMPTS = (
     "Your task is to create a detailed summary of the ",
     "First, reason in your scratchpad. Then, generate the ",
 )
+
+
+def has_server_history(conversation: Conversation) -> bool:
+    """True when the request continues what the provider stored: only a part of it is here."""
+    return conversation.dialect is Dialect.OPENAI_RESPONSES and any(
+        conversation.value(name) not in {None, b"null"}
+        for name in ("previous_response_id", "conversation")
+    )
 
 
 def is_agent_compaction(conversation: Conversation) -> bool:

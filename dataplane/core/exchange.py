@@ -57,7 +57,7 @@ class Outgoing:
     """What is sent upstream and how its answer must be treated.
 
     intercepts: the answer may hold a recovery call that is answered here. compacted: the
-    agent shortened its transcript since the previous turn.
+    agent shortened its transcript since the previous turn. stores: the provider keeps the answer.
     """
 
     body: bytes
@@ -67,6 +67,7 @@ class Outgoing:
     streams: bool = False
     choices: int = 1
     intercepts: bool = False
+    stores: bool = True
     compacted: bool = False
     cache_phase: str = lifetime.Phase.UNKNOWN.value
     report: RunReport | None = None
@@ -140,10 +141,11 @@ class Exchange:
             conversation.model,
             conversation.streams,
             choices=_choices(conversation),
+            stores=conversation.value("store") != b"false",
             compacted=lifetime.was_compacted(view.previous, len(conversation.messages)),
         )
         was_offered = view.previous is not None and view.previous.offered
-        outgoing.intercepts = was_offered and outgoing.choices == 1
+        outgoing.intercepts = was_offered and _is_interceptable(conversation)
         if closed is None:
             yield from self._rewrite(conversation, view, life, outgoing)
         return outgoing
@@ -156,6 +158,8 @@ class Exchange:
             return bypass.KILL_SWITCH
         if plan.host.mode == "observe" or plan.kill.observe:
             return bypass.OBSERVE
+        if bypass.has_server_history(conversation):
+            return bypass.SERVER_HISTORY
         return bypass.AGENT_COMPACTION if bypass.is_agent_compaction(conversation) else None
 
     def _advertises(self, conversation: Conversation, *, offered: bool) -> bool:
@@ -165,7 +169,7 @@ class Exchange:
         that comes and goes would flip the whole cached prefix.
         """
         wanted = self._plan.host.inject_expand
-        if wanted == "never" or not self._persists:
+        if wanted == "never" or not self._persists or _is_relayed(conversation):
             return False
         choice = conversation.tool_choice
         if choice != "auto" and not (offered and choice in {"none", "named"}):
@@ -184,9 +188,7 @@ class Exchange:
             conversation, offered=previous is not None and previous.offered
         )
         declared = tool.EXPAND in conversation.tool_names
-        outgoing.intercepts = (outgoing.intercepts or advertises or declared) and (
-            outgoing.choices == 1
-        )
+        outgoing.intercepts |= (advertises or declared) and _is_interceptable(conversation)
         state = pipeline.run(
             self._plan.steps,
             conversation.messages,
@@ -279,15 +281,28 @@ class Exchange:
         Nothing before the end is touched, so the provider's cached prefix stays.
         """
         top, readable = outline(self._sent)
-        messages = top["messages"].value
-        empty = not elements(readable, messages)
-        self._sent = splice(self._sent, [append_to_array(messages, items, empty=empty)])
+        place = top[self._asked.dialect.list_name].value
+        if readable[place.start] == STRING:
+            told = b'{"role":"user","content":' + self._sent[place.start : place.end] + b"}"
+            edit = Edit(place, b"[" + b",".join((told, *items)) + b"]")
+        else:
+            edit = append_to_array(place, items, empty=not elements(readable, place))
+        self._sent = splice(self._sent, [edit])
         return self._sent
 
 
 def _choices(conversation: Conversation) -> int:
     value = conversation.value("n")
     return int(value) if value is not None and value.isdigit() else 1
+
+
+def _is_relayed(conversation: Conversation) -> bool:
+    """A Responses stream goes through as it comes: nobody takes a call out of it."""
+    return conversation.dialect is Dialect.OPENAI_RESPONSES and conversation.streams
+
+
+def _is_interceptable(conversation: Conversation) -> bool:
+    return _choices(conversation) == 1 and not _is_relayed(conversation)
 
 
 def _located(conversation: Conversation, state: pipeline.Run) -> dict[int, Span]:

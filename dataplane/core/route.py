@@ -11,17 +11,18 @@ from urllib.parse import unquote
 from dataplane.core.wire.message import Dialect
 
 _FAMILIES = ("anthropic", "openai")
-_MESSAGES, _CHAT = "/v1/messages", "/v1/chat/completions"
+_MESSAGES, _CHAT, _RESPONSES = "/v1/messages", "/v1/chat/completions", "/v1/responses"
 _SHAPED = {
     ("anthropic", _MESSAGES): Dialect.ANTHROPIC,
     ("openai", _CHAT): Dialect.OPENAI_CHAT,
     ("bob", _CHAT): Dialect.OPENAI_CHAT,
+    ("openai", _RESPONSES): Dialect.OPENAI_RESPONSES,
 }
 _NAMED = {
     _MESSAGES: "messages",
     _MESSAGES + "/count_tokens": "count_tokens",
     _CHAT: "chat_completions",
-    "/v1/responses": "responses",
+    _RESPONSES: "responses",
     "/v1/models": "models",
     "/v1/embeddings": "embeddings",
 }
@@ -89,7 +90,7 @@ def _family(path: str, *, is_anthropic: bool) -> tuple[str, str]:
         return "bob", path[len("/inference") :]
     if _is_under(path, _MESSAGES):
         return "anthropic", path
-    if path == _CHAT or _is_under(path, "/v1/responses"):
+    if path == _CHAT or _is_under(path, _RESPONSES):
         return "openai", path
     return ("anthropic" if is_anthropic else "openai"), path
 

@@ -45,10 +45,17 @@ class _AnthropicEvent(msgspec.Struct):
 
 class _Body(msgspec.Struct):
     model: str | None = None
+    status: str | None = None
     stop_reason: str | None = None
     choices: list[_Finished] | None = None
     usage: Raw = _NO_VALUE
     error: _Typed | None = None
+
+
+class _ResponseEvent(msgspec.Struct):
+    """An event of a Responses stream that carries the response, or an error."""
+
+    response: _Body | None = None
 
 
 class _Finished(msgspec.Struct):
@@ -72,8 +79,11 @@ class ChatChunk(msgspec.Struct):
 
 _anthropic_event = msgspec.json.Decoder(_AnthropicEvent)
 _body = msgspec.json.Decoder(_Body)
+_response_event = msgspec.json.Decoder(_ResponseEvent)
 _chunk = msgspec.json.Decoder(ChatChunk)
 _typed = msgspec.json.Decoder(_Typed)
+RESPONSE_ENDS = frozenset({b"response.completed", b"response.incomplete", b"response.failed"})
+_READ_OF_RESPONSES = RESPONSE_ENDS | {b"response.created"}
 _READ_OF_ANTHROPIC = frozenset({b"message_start", b"message_delta", b"error"})
 _UNREADABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
 
@@ -118,6 +128,8 @@ class Facts:
         if self._dialect is Dialect.ANTHROPIC:
             if kind_of(event) in _READ_OF_ANTHROPIC:
                 self._read_anthropic(event.data)
+        elif self._dialect is Dialect.OPENAI_RESPONSES:
+            self._read_response_event(event)
         elif event.data and event.data != DONE:
             self.read_chunk(chunk_of(event))
 
@@ -139,10 +151,15 @@ class Facts:
         except _UNREADABLE:
             self._meter.unreadable()
             return
+        self._take(seen)
+
+    def _take(self, seen: _Body) -> None:
         self._meter.offer(seen.usage)
         self.model = seen.model or self.model
         finished = seen.choices[0].finish_reason if seen.choices else None
         self.stop_reason = seen.stop_reason or finished
+        if self._dialect is Dialect.OPENAI_RESPONSES:
+            self.stop_reason = seen.status
         self._note(seen.error)
 
     def read_error(self, body: bytes) -> None:
@@ -178,6 +195,19 @@ class Facts:
             self.stop_reason = seen.delta.stop_reason or self.stop_reason
         self._meter.offer(seen.usage)
         self._note(seen.error)
+
+    def _read_response_event(self, event: SseEvent) -> None:
+        kind = kind_of(event)
+        if kind == b"error":
+            self.error_type = "api_error"
+        elif kind in _READ_OF_RESPONSES:
+            try:
+                seen = _response_event.decode(event.data).response
+            except _UNREADABLE:
+                self._meter.unreadable()
+                return
+            if seen is not None:
+                self._take(seen)
 
     def _note(self, error: _Typed | None) -> None:
         if error is not None:

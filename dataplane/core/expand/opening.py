@@ -12,16 +12,25 @@ from dataplane.core.wire.message import Dialect
 _FIRST_ERROR = 400
 
 
-def open_relay(*, dialect: Dialect, status: int, content_type: str, interceptable: bool) -> Relay:
+def open_relay(
+    *,
+    dialect: Dialect,
+    status: int,
+    content_type: str,
+    interceptable: bool,
+    stores: bool = True,
+) -> Relay:
     """The relay for one client response, chosen by the head of its first upstream response.
 
     interceptable: a tool of ours is declared on the request, or was on an earlier turn of the
-    session; the request asks for one choice, and the body has no content encoding.
+    session; the request asks for one choice, and the body has no content encoding. stores: the
+    provider keeps the response, as a Responses request may forbid.
     """
     if is_answer(status, content_type, EVENT_STREAM):
-        return _stream(dialect) if interceptable else PlainStream(dialect)
+        spliced = interceptable and dialect is not Dialect.OPENAI_RESPONSES
+        return _stream(dialect) if spliced else PlainStream(dialect)
     if interceptable and is_answer(status, content_type, JSON):
-        return BodyRelay(dialect)
+        return BodyRelay(dialect, stores=stores)
     return PlainRelay(dialect, is_error=status >= _FIRST_ERROR)
 
 

@@ -5,7 +5,7 @@ Source: 03-proxy-and-recovery.md 2.9, 2.10.
 
 from __future__ import annotations
 
-from dataplane.core.expand.facts import DONE, kind_of
+from dataplane.core.expand.facts import DONE, RESPONSE_ENDS, kind_of
 from dataplane.core.expand.relay import Deliver, Outcome, Relay
 from dataplane.core.expand.stream_anthropic import BROKEN_OFF
 from dataplane.core.expand.window import Window
@@ -64,6 +64,8 @@ class PlainStream(Relay):
         self._facts.read_event(event)
         if self.dialect is Dialect.ANTHROPIC:
             self._ended = self._ended or kind_of(event) == b"message_stop"
+        elif self.dialect is Dialect.OPENAI_RESPONSES:
+            self._ended = self._ended or kind_of(event) in RESPONSE_ENDS
         else:
             self._ended = self._ended or event.data == DONE
 
@@ -71,5 +73,6 @@ class PlainStream(Relay):
         if self.dialect is Dialect.ANTHROPIC:
             # The client has the incomplete event already: end it, so that the error is its own.
             return self._deliver(b"\n\n" * bool(tail) + BROKEN_OFF, Outcome.TRUNCATED)
-        whole = complete and self.stop_reason is not None
+        told = self.dialect is Dialect.OPENAI_CHAT and self.stop_reason is not None
+        whole = complete and told
         return self._deliver(b"", Outcome.OK if whole else Outcome.TRUNCATED)

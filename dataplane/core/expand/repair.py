@@ -8,7 +8,7 @@ Source: 03-proxy-and-recovery.md 4.6.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -17,6 +17,7 @@ from msgspec import Raw
 from dataplane.core.expand import tool
 from dataplane.core.expand.relay import Call
 from dataplane.core.wire.message import Conversation, Dialect
+from dataplane.core.wire.responses import OUTPUTS
 from dataplane.core.wire.spans import Member, Span, elements, members
 from dataplane.core.wire.splice import Edit, string_literal
 
@@ -24,10 +25,14 @@ _SIGN = b"context_guru_"
 
 
 class Stray(NamedTuple):
-    """A call of ours that the client answered. result: the object that holds its answer."""
+    """A call of ours that the client answered.
+
+    result: the object that holds its answer, in the member of this name.
+    """
 
     call: Call
     result: Span
+    member: str = "content"
 
 
 class _Function(msgspec.Struct):
@@ -53,6 +58,16 @@ class _Element(msgspec.Struct):
     tool_call_id: str = ""
 
 
+class _Item(msgspec.Struct):
+    """An input item of the Responses dialect."""
+
+    type: str = ""
+    name: str = ""
+    call_id: str = ""
+    arguments: str = ""
+
+
+_item = msgspec.json.Decoder(_Item)
 _element = msgspec.json.Decoder(_Element)
 _blocks = msgspec.json.Decoder(list[_Block])
 
@@ -67,10 +82,10 @@ _input = msgspec.json.Decoder(_Input)
 def strays(conversation: Conversation) -> list[Stray]:
     """The answered calls of ours, in the order of their results; mostly none."""
     body = conversation.body
-    messages = conversation.members["messages"].value
+    messages = conversation.members[conversation.dialect.list_name].value
     if body.find(_SIGN, messages.start, messages.end) < 0:
         return []
-    find = _anthropic if conversation.dialect is Dialect.ANTHROPIC else _openai
+    find = _FINDERS[conversation.dialect]
     calls: dict[str, Call] = {}
     found: list[Stray] = []
     for span in conversation.elements:
@@ -84,10 +99,11 @@ def strays(conversation: Conversation) -> list[Stray]:
 def edits(body: bytes, stray: Stray, text: str) -> Iterator[Edit]:
     """The edits that make `text` the answer to a call, and no error."""
     parts = members(body, stray.result)
-    content = parts.get("content")
+    content = parts.get(stray.member)
     if content is None:
         end = _end(parts)
-        yield Edit(Span(end, end), b',"content":' + string_literal(text))
+        name = string_literal(stray.member)
+        yield Edit(Span(end, end), b"," + name + b":" + string_literal(text))
     else:
         yield Edit(content.value, string_literal(text))
     error = parts.get("is_error")
@@ -126,6 +142,21 @@ def _openai(body: bytes, span: Span, calls: dict[str, Call]) -> Iterator[Stray]:
             _note(calls, call.id, call.function.name, call.function.arguments.encode())
     if element.role == "tool" and element.tool_call_id in calls:
         yield Stray(calls[element.tool_call_id], span)
+
+
+def _responses(body: bytes, span: Span, calls: dict[str, Call]) -> Iterator[Stray]:
+    item = _item.decode(memoryview(body)[span.start : span.end])
+    if item.type == "function_call" and item.call_id:
+        _note(calls, item.call_id, item.name, item.arguments.encode())
+    elif item.type in OUTPUTS and item.call_id in calls:
+        yield Stray(calls[item.call_id], span, "output")
+
+
+_FINDERS: dict[Dialect, Callable[[bytes, Span, dict[str, Call]], Iterator[Stray]]] = {
+    Dialect.ANTHROPIC: _anthropic,
+    Dialect.OPENAI_CHAT: _openai,
+    Dialect.OPENAI_RESPONSES: _responses,
+}
 
 
 def _note(calls: dict[str, Call], call_id: str, name: str, arguments: bytes) -> None:

@@ -10,18 +10,22 @@ from dataclasses import dataclass
 from dataplane.core.expand.relay import Call, Outcome
 
 EXPAND_ROUNDS = 3  # continuations of one client request
-_TOOL_USE = frozenset({"tool_use", "tool_calls"})
+# A Responses turn states no reason: completed, its calls are its reason.
+_TOOL_USE = frozenset({"tool_use", "tool_calls", "completed"})
 
 
 @dataclass(frozen=True, slots=True)
 class Reply:
     """The model's turn. calls: of injected tools, in order. assistant: the turn as the JSON
-    message that echoes it. answerable: no other tool was called, and the turn could be read.
+    message that echoes it, or as the items, comma between them. answerable: no other tool was
+    called, and the turn could be read. needs_store: its echo names what only the provider's own
+    store holds.
     """
 
     calls: tuple[Call, ...]
     assistant: bytes = b""
     answerable: bool = True
+    needs_store: bool = False
 
 
 UNREADABLE_REPLY = Reply((), answerable=False)

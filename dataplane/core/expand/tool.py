@@ -26,9 +26,13 @@ _SCHEMA = (
 )
 EXPAND_ANTHROPIC = _NAMED + b'"input_schema":' + _SCHEMA + b"}"
 EXPAND_OPENAI_CHAT = b'{"type":"function","function":' + _NAMED + b'"parameters":' + _SCHEMA + b"}}"
+EXPAND_OPENAI_RESPONSES = (
+    b'{"type":"function",' + _NAMED[1:] + b'"parameters":' + _SCHEMA + b',"strict":false}'
+)
 EXPAND_DEFINITIONS = {
     Dialect.ANTHROPIC: EXPAND_ANTHROPIC,
     Dialect.OPENAI_CHAT: EXPAND_OPENAI_CHAT,
+    Dialect.OPENAI_RESPONSES: EXPAND_OPENAI_RESPONSES,
 }
 
 

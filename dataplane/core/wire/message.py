@@ -26,11 +26,17 @@ class Dialect(enum.Enum):
 
     ANTHROPIC = "anthropic"
     OPENAI_CHAT = "openai-chat"
+    OPENAI_RESPONSES = "responses"
 
     @property
     def family(self) -> str:
         """The name under which a tenant chooses its upstream."""
         return "anthropic" if self is Dialect.ANTHROPIC else "openai"
+
+    @property
+    def list_name(self) -> str:
+        """The top-level member that holds the conversation."""
+        return "input" if self is Dialect.OPENAI_RESPONSES else "messages"
 
 
 @dataclass(slots=True)

@@ -1,0 +1,109 @@
+"""OpenAI Responses: from body bytes to messages (03-proxy-and-recovery.md 2.8)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+import msgspec
+from msgspec import Raw
+
+from dataplane.core.content import Content
+from dataplane.core.wire.message import Message, Role
+from dataplane.core.wire.spans import ARRAY, STRING, Span, elements, members, opening
+
+OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
+
+
+class _Part(msgspec.Struct):
+    type: str = ""
+    text: str = ""
+
+
+class _Item(msgspec.Struct):
+    type: str = ""
+    role: str = ""
+    content: Raw = Raw(b"null")
+    output: Raw = Raw(b"null")
+    call_id: str = ""
+
+
+_item = msgspec.json.Decoder(_Item)
+_parts = msgspec.json.Decoder(list[_Part])
+_string = msgspec.json.Decoder(str)
+_ROLES = {
+    "system": Role.SYSTEM,
+    "developer": Role.SYSTEM,
+    "user": Role.USER,
+    "assistant": Role.ASSISTANT,
+}
+_TEXTS = frozenset({"input_text", "output_text", "text"})
+
+
+def instructions_of(written: bytes | None) -> list[Message]:
+    """`instructions` as a system message; none where it holds no text."""
+    return _spoken(Role.SYSTEM, written)
+
+
+def told(written: bytes) -> list[Message]:
+    """An `input` that is one text of the user."""
+    return _spoken(Role.USER, written)
+
+
+def _spoken(role: Role, written: bytes | None) -> list[Message]:
+    if written is None or written[0] != STRING:
+        return []
+    try:
+        return [Message(role, Content(_string.decode(written)))]
+    except (msgspec.DecodeError, UnicodeError):
+        return [Message(role, Content(""))]
+
+
+def messages_of(body: bytes, span: Span) -> list[Message]:
+    """The normalised messages of one input item; raises msgspec errors when it has no shape.
+
+    A tool output is one tool message, or one per text part where it is a list. Items that are
+    neither outputs nor messages are never interpreted; each counts as one message without text.
+    """
+    item = _item.decode(memoryview(body)[span.start : span.end])
+    if item.type in OUTPUTS:
+        return list(_outputs(body, span, item)) or [
+            Message(Role.TOOL, Content(""), call_id=item.call_id)
+        ]
+    if item.type in {"", "message"}:
+        return [Message(_ROLES.get(item.role, Role.USER), Content(_text(item.content)))]
+    return [Message(Role.ASSISTANT, Content(""))]
+
+
+def _outputs(body: bytes, span: Span, item: _Item) -> Iterator[Message]:
+    head = opening(item.output)
+    if head == STRING:
+        yield _output(item, _string.decode(item.output), _literal(body, span, None))
+    elif head == ARRAY:
+        for number, part in enumerate(_parts.decode(item.output)):
+            if part.type == "input_text":
+                yield _output(item, part.text, _literal(body, span, number))
+
+
+def _output(item: _Item, text: str, locate: Callable[[], Span]) -> Message:
+    return Message(Role.TOOL, Content(text), rewritable=True, locate=locate, call_id=item.call_id)
+
+
+def _text(content: Raw) -> str:
+    head = opening(content)
+    if head == STRING:
+        return _string.decode(content)
+    if head != ARRAY:
+        return ""
+    return "".join(part.text for part in _parts.decode(content) if part.type in _TEXTS)
+
+
+def _literal(body: bytes, span: Span, part: int | None) -> Callable[[], Span]:
+    """Finds the string literal of an output, or of the text of one of its parts."""
+
+    def locate() -> Span:
+        output = members(body, span)["output"].value
+        if part is None:
+            return output
+        return members(body, elements(body, output)[part])["text"].value
+
+    return locate

@@ -1,0 +1,196 @@
+"""Responses through a node, with the `openai` package (03 cases 77, 91, 111, 115)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import httpx
+import openai
+import pytest
+
+from tests.dataplane.gateway import TA
+from tests.dataplane.gateway_cases.served import LONG, Served
+
+PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
+TOOLS: list[Any] = [{"type": "function", "name": "bash", "parameters": PARAMETERS, "strict": False}]
+CALL = {"type": "function_call", "call_id": "c1", "name": "bash", "arguments": "{}"}
+EXPAND = {"type": "tool_use", "name": "context_guru_expand", "input": {"id": {"$marker": 0}}}
+MASKED = "[full output: call context_guru_expand]"
+
+
+def history(output: Any = LONG, kind: str = "function_call_output") -> list[Any]:
+    return [
+        {"role": "user", "content": "Fix the test."},
+        {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": "e=="},
+        CALL if kind == "function_call_output" else {**CALL, "type": "custom_tool_call"},
+        {"type": kind, "call_id": "c1", "output": output},
+    ]
+
+
+def asked(**members: Any) -> bytes:
+    body = {"model": "gpt-5.6", "input": history(), "tools": TOOLS, **members}
+    return json.dumps(body, ensure_ascii=False).encode()
+
+
+async def post(served: Served, body: bytes, **headers: str) -> httpx.Response:
+    return await served.post(body, path="/v1/responses", **headers)
+
+
+def client(served: Served) -> openai.AsyncOpenAI:
+    return openai.AsyncOpenAI(
+        base_url=served.gateway.url + "/v1",
+        api_key="sk-agent",
+        max_retries=0,
+        default_headers={"x-context-guru-token": TA},
+    )
+
+
+def names(body: bytes) -> list[str]:
+    return [tool["name"] for tool in json.loads(body)["tools"]]
+
+
+async def test_only_the_output_and_the_tools_of_a_request_change(served: Served) -> None:
+    body = asked(instructions="Be brief. ✓", include=["reasoning.encrypted_content"])
+
+    assert (await post(served, body)).status_code == 200
+
+    before, after = json.loads(body), json.loads(served.sent[0])
+    replacement = after["input"][3].pop("output")
+    assert replacement.endswith(MASKED)
+    assert before["input"][3].pop("output") == LONG
+    assert after["tools"].pop()["name"] == "context_guru_expand"
+    assert after == before
+    literal = json.dumps(LONG, ensure_ascii=False).encode()
+    head = body[: body.index(literal)]
+    assert served.sent[0].startswith(head)
+
+
+async def test_the_text_parts_of_an_output_are_masked_and_the_others_kept(served: Served) -> None:
+    image = {"type": "input_image", "image_url": "data:image/png;base64,AAAA"}
+    parts = [{"type": "input_text", "text": LONG}, image]
+
+    await post(served, asked(input=history(parts, "custom_tool_call_output")))
+
+    text, kept = json.loads(served.sent[0])["input"][3]["output"]
+    assert text["text"].endswith(MASKED)
+    assert kept == image
+
+
+@pytest.mark.parametrize("member", ["previous_response_id", "conversation"])
+async def test_a_history_that_the_provider_holds_is_left_alone(served: Served, member: str) -> None:
+    body = asked(**{member: "resp_1"})
+
+    await post(served, body)
+
+    assert served.sent == [body]
+    assert served.stats()["bypassed"] == {"server_history": 1}
+
+
+@pytest.mark.parametrize("member", ["previous_response_id", "conversation"])
+async def test_a_null_names_no_history(served: Served, member: str) -> None:
+    await post(served, asked(**{member: None}))
+
+    assert MASKED.encode() in served.sent[0]
+
+
+@pytest.mark.parametrize(
+    "begins_with_text", [pytest.param(False, id="91"), pytest.param(True, id="91-text-input")]
+)
+async def test_the_package_gets_the_answer_that_the_original_led_to(
+    served: Served, *, begins_with_text: bool
+) -> None:
+    reasoning = {"type": "thinking", "thinking": "I look.", "encrypted_content": "e=="}
+    marker = {"type": "tool_use", "name": "context_guru_expand", "input": {"id": "0" * 16}}
+    served.simulator.script(
+        {"content": [reasoning, marker if begins_with_text else EXPAND]},
+        {"content": "It says 'a long line'."},
+    )
+    given: Any = "Fix the test." if begins_with_text else history()
+
+    async with client(served) as package:
+        answer = await package.responses.create(
+            model="gpt-5.6", input=given, tools=TOOLS, store=False
+        )
+
+    assert answer.output_text == "It says 'a long line'."
+    first, second = (json.loads(body) for body in served.sent)
+    told = [{"role": "user", "content": given}] if begins_with_text else first["input"]
+    echoed = second["input"][len(told) :]
+    assert second["input"][: len(told)] == told
+    assert [item["type"] for item in echoed] == [
+        "reasoning",
+        "function_call",
+        "function_call_output",
+    ]
+    assert echoed[0]["encrypted_content"] == "e=="
+    assert (echoed[2]["output"] == LONG) is not begins_with_text
+    await served.settled()
+    assert served.stats()["bounces"] == (not begins_with_text)
+
+
+async def test_reasoning_without_its_secret_goes_back_to_a_client_that_stores_nothing(
+    served: Served,
+) -> None:
+    served.simulator.script({"content": [{"type": "thinking", "thinking": "Hm."}, EXPAND]})
+
+    async with client(served) as package:
+        answer = await package.responses.create(
+            model="gpt-5.6", input=history(), tools=TOOLS, store=False
+        )
+
+    assert [item.type for item in answer.output] == ["reasoning", "function_call"]
+    assert len(served.sent) == 1
+
+
+async def test_a_stream_gets_no_tool_and_no_new_removal_but_every_earlier_one(
+    served: Served,
+) -> None:
+    """Case 77."""
+    session = {"x_context_guru_session": "s1"}
+    await post(served, asked(), **session)
+    later = [*history(), {**CALL, "call_id": "c2"}]
+    later.append({"type": "function_call_output", "call_id": "c2", "output": LONG + "more"})
+
+    answer = await post(served, asked(input=later, stream=True), **session)
+
+    assert b"response.completed" in answer.content
+    first, second = (json.loads(body) for body in served.sent)
+    assert second["input"][3] == first["input"][3]
+    assert second["input"][5]["output"] == LONG + "more"
+    assert names(served.sent[1]) == ["bash"]
+    assert served.stats()["components"]["mask"]["gates"]["no_recovery_path"] == 1
+
+
+async def test_the_package_streams(served: Served) -> None:
+    served.simulator.script({"content": "One two three. ✓ " * 9})
+
+    async with (
+        client(served) as package,
+        package.responses.stream(model="gpt-5.6", input=history(), tools=TOOLS) as opened,
+    ):
+        final = await opened.get_final_response()
+
+    assert final.output_text == "One two three. ✓ " * 9
+    await served.settled()
+    assert served.stats()["output_tokens"] > 0
+
+
+async def test_the_clients_own_answer_to_a_recovery_call_is_put_right(served: Served) -> None:
+    """Case 115."""
+    await post(served, asked(), x_context_guru_session="s1")
+    sent = json.loads(served.sent[0])["input"][3]["output"]
+    marker_id = sent.partition("<<cg:")[2].partition(">>")[0]
+    called = {
+        "type": "function_call",
+        "call_id": "x1",
+        "name": "context_guru_expand",
+        "arguments": json.dumps({"id": marker_id}),
+    }
+    failed = {"type": "function_call_output", "call_id": "x1", "output": "unknown tool"}
+    short = {"role": "user", "content": "Go on."}
+
+    await post(served, asked(input=[short, called, failed]), x_context_guru_session="s1")
+
+    repaired = json.loads(served.sent[1])["input"]
+    assert repaired[2] == {**failed, "output": LONG}
