@@ -125,11 +125,16 @@ class Run:
             step.gates[gate] += 1
 
     def settle(self, durable: frozenset[str], refused: dict[str, Refused]) -> None:
-        """Withdraw every change that names an original which did not become durable."""
-        owned = self.conditions.view.owned
+        """Withdraw every change that names an original which did not become durable.
+
+        Of an id that is owned the original is durable since it was minted, but a collision says
+        that it is another original.
+        """
+        taken = {key for key, why in refused.items() if why is Refused.COLLISION}
+        held = (durable | self.conditions.view.owned.keys()) - taken
         for index in list(self.changes):
             while changed := self.changes.get(index):
-                missing = [key for key in changed[-1].ids if key not in durable | owned.keys()]
+                missing = [key for key in changed[-1].ids if key not in held]
                 if not missing:
                     break
                 why = refused.get(missing[0], Refused.UNAVAILABLE)
@@ -140,10 +145,10 @@ def run(steps: Sequence[PipelineStep], messages: Sequence[Message], given: Condi
     """Every component in order; each sees the texts that those before it left behind."""
     total = sum(message.content.tokens for message in messages)
     state = Run(messages, given, RunReport(total, total), tokens=total)
-    occurrences = _occurrences(messages)
+    places = _places(messages, given.view.owned)
     for number, step in enumerate(steps):
         if step.declaration.decide is not None:
-            _run_step(state, number, step, occurrences)
+            _run_step(state, number, step, places)
         else:
             state.report.steps.append(_idle(step, state.tokens))
     state.report.tokens_after = state.tokens
@@ -167,25 +172,41 @@ def _attempted(state: Run) -> int:
     )
 
 
-def _occurrences(messages: Sequence[Message]) -> dict[int, int]:
-    """For each tool output: how many earlier ones have the same content key."""
+@dataclass(frozen=True, slots=True)
+class _Place:
+    """A tool output among the messages: its index, how many earlier ones have the same content
+    key, and whether its text came with a marker that was minted here.
+    """
+
+    index: int
+    occurrence: int
+    is_marked: bool
+
+
+def _places(messages: Sequence[Message], owned: dict[str, float]) -> list[_Place]:
+    """The tool outputs of a request.
+
+    A marker that nobody here minted is text like any other: planting one must not keep content
+    from being compacted (03 section 3.4).
+    """
     seen: dict[str, int] = {}
-    places: dict[int, int] = {}
+    places = []
     for index, message in enumerate(messages):
         if message.role is Role.TOOL:
             key = message.content.content_key
-            places[index] = seen.get(key, 0)
-            seen[key] = places[index] + 1
+            occurrence = seen[key] = seen.get(key, -1) + 1
+            found = marker.find(message.content.text)
+            places.append(_Place(index, occurrence, any(each in owned for each in found)))
     return places
 
 
-def _run_step(state: Run, number: int, step: PipelineStep, occurrences: dict[int, int]) -> None:
+def _run_step(state: Run, number: int, step: PipelineStep, places: list[_Place]) -> None:
     given = state.conditions
     report = StepReport(step.declaration.name, step.declaration.kind, state.tokens, state.tokens)
     started = given.clock()
     doing = _Doing(state, number, step, report)
     try:
-        doing.perform(_outputs(state, occurrences))
+        doing.perform(tuple(_output(state, place) for place in places))
     except Exception as error:  # noqa: BLE001  one component's fault reverts that component alone
         report.reverted, report.error = True, f"panic: {type(error).__name__}: {error}"
     report.duration_ms = (given.clock() - started) * 1000
@@ -193,31 +214,18 @@ def _run_step(state: Run, number: int, step: PipelineStep, occurrences: dict[int
     doing.conclude()
 
 
-def _outputs(state: Run, occurrences: dict[int, int]) -> tuple[ToolOutput, ...]:
-    owned = state.conditions.view.owned
-    return tuple(
-        ToolOutput(
-            index,
-            state.text_of(index),
-            state.messages[index].content,
-            rewritable=state.messages[index].rewritable,
-            occurrence=occurrence,
-            carries_marker=_carries_marker(state, index, owned),
-        )
-        for index, occurrence in occurrences.items()
+def _output(state: Run, place: _Place) -> ToolOutput:
+    message = state.messages[place.index]
+    changes = state.changes.get(place.index, ())
+    return ToolOutput(
+        place.index,
+        changes[-1].text if changes else message.content,
+        message.content,
+        rewritable=message.rewritable,
+        occurrence=place.occurrence,
+        carries_marker=place.is_marked
+        or any(change.ids or change.irreversible for change in changes),
     )
-
-
-def _carries_marker(state: Run, index: int, owned: dict[str, float]) -> bool:
-    """True when a change of this run left a placeholder, or the text holds a marker we minted.
-
-    A marker that nobody here minted is text like any other: planting one must not keep content
-    from being compacted (03 section 3.4).
-    """
-    if any(change.ids or change.irreversible for change in state.changes.get(index, ())):
-        return True
-    text = state.messages[index].content.text
-    return any(key in owned for key in marker.find(text))
 
 
 class _Doing:

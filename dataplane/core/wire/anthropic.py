@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 
 import msgspec
 from msgspec import Raw
 
 from dataplane.core.content import Content
 from dataplane.core.wire.message import Message, Role
-from dataplane.core.wire.spans import ARRAY, STRING, Span, elements, members, opening
+from dataplane.core.wire.spans import (
+    ARRAY,
+    STRING,
+    Span,
+    elements,
+    members,
+    opening,
+    same_place,
+    sole_place,
+)
 
 
 class _Block(msgspec.Struct):
@@ -21,7 +30,7 @@ class _Block(msgspec.Struct):
 
 class _Part(msgspec.Struct):
     type: str = ""
-    text: str = ""
+    text: Raw = Raw(b'""')
 
 
 class _Element(msgspec.Struct):
@@ -62,27 +71,30 @@ def _tool_outputs(body: bytes, span: Span, blocks: list[_Block]) -> Iterator[Mes
             continue
         head = opening(block.content)
         if head == STRING:
-            yield _output(block, _string.decode(block.content), _literal(body, span, index, None))
+            yield _output(body, span, block, block.content, (index, None))
         elif head == ARRAY:
             for number, part in enumerate(_parts.decode(block.content)):
                 if part.type == "text":
-                    yield _output(block, part.text, _literal(body, span, index, number))
+                    yield _output(body, span, block, part.text, (index, number))
 
 
-def _output(block: _Block, text: str, locate: Callable[[], Span]) -> Message:
-    return Message(
-        Role.TOOL, Content(text), rewritable=True, locate=locate, call_id=block.tool_use_id
-    )
-
-
-def _literal(body: bytes, span: Span, block: int, part: int | None) -> Callable[[], Span]:
-    """Finds the string literal of a result's content, or of the text of one of its parts."""
+def _output(
+    body: bytes, span: Span, block: _Block, literal: Raw, path: tuple[int, int | None]
+) -> Message:
+    """The message of one result text. path: its block, and its part in the block's array."""
 
     def locate() -> Span:
-        content = members(body, span)["content"].value
-        result = members(body, elements(body, content)[block])["content"].value
-        if part is None:
-            return result
-        return members(body, elements(body, result)[part])["text"].value
+        found = sole_place(body, span, literal)
+        return found or same_place(body, _walked(body, span, path), literal)
 
-    return locate
+    text = Content(_string.decode(literal))
+    return Message(Role.TOOL, text, rewritable=True, locate=locate, call_id=block.tool_use_id)
+
+
+def _walked(body: bytes, span: Span, path: tuple[int, int | None]) -> Span:
+    block, part = path
+    content = members(body, span)["content"].value
+    result = members(body, elements(body, content)[block])["content"].value
+    if part is None:
+        return result
+    return members(body, elements(body, result)[part])["text"].value

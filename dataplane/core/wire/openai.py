@@ -9,7 +9,15 @@ from msgspec import Raw
 
 from dataplane.core.content import Content
 from dataplane.core.wire.message import Message, Role
-from dataplane.core.wire.spans import ARRAY, STRING, Span, members, opening
+from dataplane.core.wire.spans import (
+    ARRAY,
+    STRING,
+    Span,
+    members,
+    opening,
+    same_place,
+    sole_place,
+)
 
 
 class _Part(msgspec.Struct):
@@ -47,7 +55,7 @@ def messages_of(body: bytes, span: Span) -> list[Message]:
             role,
             Content(text),
             rewritable=writable,
-            locate=_content(body, span) if writable else None,
+            locate=_content(body, span, element.content) if writable else None,
             call_id=element.tool_call_id,
         )
     ]
@@ -65,8 +73,9 @@ def _text(content: Raw) -> tuple[str, bool]:
     return "".join(texts), len(texts) == len(parts)
 
 
-def _content(body: bytes, span: Span) -> Callable[[], Span]:
+def _content(body: bytes, span: Span, content: Raw) -> Callable[[], Span]:
     def locate() -> Span:
-        return members(body, span)["content"].value
+        found = sole_place(body, span, content)
+        return found or same_place(body, members(body, span)["content"].value, content)
 
     return locate

@@ -102,6 +102,22 @@ def whole(body: bytes) -> Span:
     return Span(0, len(body))
 
 
+def sole_place(body: bytes, within: Span, raw: Raw) -> Span | None:
+    """Where a value lies that was read from `within`, if its bytes stand there only once."""
+    value = bytes(raw)
+    start = body.find(value, within.start, within.end)
+    if start < 0 or body.find(value, start + 1, within.end) >= 0:
+        return None
+    return Span(start, start + len(value))
+
+
+def same_place(body: bytes, found: Span, raw: Raw) -> Span:
+    """A place that was walked to, which must hold the value that was read. UnparseableError."""
+    if body[found.start : found.end] != bytes(raw):
+        raise UnparseableError("another value")
+    return found
+
+
 def opening(raw: Raw) -> int:
     """The first byte of a raw value, which tells its JSON type; 0 for nothing."""
     view = memoryview(raw)
