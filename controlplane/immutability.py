@@ -31,6 +31,13 @@ def write_once(table: str) -> migrations.RunPython:
     )
 
 
+def rewritable(table: str) -> migrations.RunPython:
+    """A migration step that lifts the rule, for one that rewrites the table and sets it again."""
+    return migrations.RunPython(
+        _each_event(table, SQLITE_DROP, POSTGRES_DROP), _each_event(table, SQLITE, POSTGRES)
+    )
+
+
 def _each_event(table: str, sqlite: str, postgres: str) -> Any:
     def run(_apps: Any, editor: Any) -> None:
         text = sqlite if editor.connection.vendor == "sqlite" else postgres

@@ -1,4 +1,4 @@
-"""Changes to organisations, tenants, keys and upstreams.
+"""Changes to organisations, tenants and their keys.
 
 Each is one transaction with its audit entry and what it publishes to the nodes.
 Source: 04-controlplane-and-dashboard.md sections 1.1, 1.2, 8.8.
@@ -6,11 +6,14 @@ Source: 04-controlplane-and-dashboard.md sections 1.1, 1.2, 8.8.
 
 from __future__ import annotations
 
+from datetime import datetime, timedelta
+from typing import Any
+
 from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 
-from controlplane.accounts import published, secrets, upstream_urls
+from controlplane.accounts import published, secrets
 from controlplane.accounts.models import (
     DataPlaneKey,
     Organisation,
@@ -18,6 +21,7 @@ from controlplane.accounts.models import (
     TenantUpstream,
     Upstream,
 )
+from controlplane.accounts.tokens import OVERLAP, checked_overlap
 from controlplane.audit.actions import Actor, Subject, record
 
 
@@ -61,7 +65,13 @@ def set_disabled(tenant: Tenant, *, reason: str, by: Actor | None) -> Tenant:
 
 @transaction.atomic
 def issue_key(
-    tenant: Tenant, label: str, by: Actor | None, *, replaces: DataPlaneKey | None = None
+    tenant: Tenant,
+    label: str,
+    by: Actor | None,
+    *,
+    replaces: DataPlaneKey | None = None,
+    kind: str = DataPlaneKey.Kind.LIVE,
+    expires_at: datetime | None = None,
 ) -> tuple[DataPlaneKey, str]:
     """A new key and its text, which is never shown again.
 
@@ -70,17 +80,49 @@ def issue_key(
     """
     if replaces is not None and replaces.tenant_id != tenant.pk:
         raise ValidationError("A key can only replace a key of the same tenant.")
+    if expires_at is not None and expires_at <= timezone.now():
+        raise ValidationError("A key expires in the future, or never.")
     credential = secrets.new_key()
     key = DataPlaneKey(
-        tenant=tenant, prefix=credential.prefix, key_hash=credential.digest, label=label.strip()
+        tenant=tenant,
+        kind=kind,
+        prefix=credential.prefix,
+        key_hash=credential.digest,
+        label=label.strip(),
+        expires_at=expires_at,
     )
     if replaces is not None:
         key.principal = replaces.principal
     key.full_clean()
     key.save()
-    record("key.issue", _key(key), by, after={"label": key.label, "prefix": key.prefix})
+    record("key.issue", _key(key), by, after=_key_state(key))
     published.publish_key(key, by)
     return key, credential.plaintext
+
+
+@transaction.atomic
+def rotate_key(
+    key: DataPlaneKey, by: Actor | None, *, overlap: timedelta = OVERLAP
+) -> tuple[DataPlaneKey, str]:
+    """A key that takes over from this one, which works on for the overlap of 0 to 7 days."""
+    now = timezone.now()
+    if not key.is_live(now):
+        raise ValidationError("A key that is revoked or expired cannot be rotated.")
+    ends = now + checked_overlap(overlap)
+    before = _key_state(key)
+    fresh, plaintext = issue_key(
+        key.tenant, key.label, by, replaces=key, kind=key.kind, expires_at=_as_long(key, now)
+    )
+    key.expires_at = min(key.expires_at or ends, ends)
+    key.save(update_fields=["expires_at"])
+    record("key.rotate", _key(key), by, before=before, after=_key_state(key))
+    published.publish_key(key, by)
+    return fresh, plaintext
+
+
+def _as_long(key: DataPlaneKey, now: datetime) -> datetime | None:
+    """An expiry as far away as the old key's was when it was issued."""
+    return now + (key.expires_at - key.created_at) if key.expires_at else None
 
 
 @transaction.atomic
@@ -90,36 +132,22 @@ def revoke_key(key: DataPlaneKey, by: Actor | None) -> DataPlaneKey:
         return key
     key.revoked_at = timezone.now()
     key.save(update_fields=["revoked_at"])
-    record("key.revoke", _key(key), by, before={"label": key.label, "prefix": key.prefix})
+    record("key.revoke", _key(key), by, before=_key_state(key))
     published.publish_key(key, by)
     return key
 
 
 @transaction.atomic
-def create_upstream(
-    *, name: str, dialect: str, base_url: str, by: Actor | None, allow_insecure: bool = False
-) -> Upstream:
-    """ValidationError when the address breaks a rule of the allow-list or the name is taken."""
-    upstream = Upstream(name=name, dialect=dialect, allow_insecure=allow_insecure)
-    upstream.base_url = upstream_urls.checked(base_url, allow_insecure=allow_insecure)
-    upstream.full_clean()
-    upstream.save()
-    after = {"name": name, "dialect": dialect, "base_url": upstream.base_url}
-    record("upstream.create", Subject(upstream.uid, name), by, after=after)
-    published.publish_upstreams(by)
-    return upstream
-
-
-@transaction.atomic
-def move_upstream(upstream: Upstream, *, base_url: str, by: Actor | None) -> Upstream:
-    """Give a named upstream another address; every tenant that chose it follows."""
-    before = {"base_url": upstream.base_url}
-    upstream.base_url = upstream_urls.checked(base_url, allow_insecure=upstream.allow_insecure)
-    upstream.save(update_fields=["base_url"])
-    after = {"base_url": upstream.base_url}
-    record("upstream.move", Subject(upstream.uid, upstream.name), by, before=before, after=after)
-    published.publish_upstreams(by)
-    return upstream
+def retire_expired(now: datetime) -> int:
+    """Take keys that expired off the nodes; how many there were. Run it every second or so."""
+    expired = DataPlaneKey.objects.filter(expires_at__lte=now, retired_at=None, revoked_at=None)
+    keys = list(expired.select_related("tenant__organisation"))
+    for key in keys:
+        key.retired_at = now
+        key.save(update_fields=["retired_at"])
+        record("key.expire", _key(key), None, before=_key_state(key))
+        published.publish_key(key, None)
+    return len(keys)
 
 
 @transaction.atomic
@@ -130,7 +158,7 @@ def choose_upstream(
 
     ValidationError when no upstream of the dialect has the name.
     """
-    upstream = Upstream.objects.filter(name=upstream_name, dialect=dialect).first()
+    upstream = Upstream.objects.filter(name=upstream_name, dialect=dialect, enabled=True).first()
     if upstream is None:
         raise ValidationError(f"There is no {dialect} upstream named {upstream_name!r}.")
     earlier = tenant.upstreams.filter(dialect=dialect).select_related("upstream").first()
@@ -158,3 +186,8 @@ def _organisation(organisation: Organisation) -> Subject:
 
 def _key(key: DataPlaneKey) -> Subject:
     return Subject(key.uid, key.label, key.tenant.organisation.uid)
+
+
+def _key_state(key: DataPlaneKey) -> dict[str, Any]:
+    expires_at = key.expires_at.isoformat() if key.expires_at else None
+    return {"label": key.label, "prefix": key.prefix, "kind": key.kind, "expires_at": expires_at}

@@ -9,28 +9,19 @@ from django.contrib.auth.password_validation import validate_password
 from django.db import transaction
 from django.utils import timezone
 
-from controlplane.accounts import secrets
-from controlplane.accounts.models import (
-    ApiToken,
-    Membership,
-    Organisation,
-    SignInAttempt,
-    User,
-)
-from controlplane.accounts.permissions import PERMISSIONS
+from controlplane.accounts import secrets, websessions
+from controlplane.accounts.members import has_other_managers
+from controlplane.accounts.models import PasswordReset, SignInAttempt, User
+from controlplane.accounts.problems import LastManagerError, LinkError
 from controlplane.audit.actions import Actor, Subject, record
 
 ATTEMPTS_PER_WINDOW = 5
 WINDOW = timedelta(minutes=1)
-TOKEN_DAYS = 90
+RESET_LIFETIME = timedelta(hours=1)
 
 
 class TooManyAttemptsError(Exception):
     """More than five failed tries within a minute for the account or the address."""
-
-
-class LastManagerError(Exception):
-    """The deployment would be left without an active manager (account.last_manager)."""
 
 
 @transaction.atomic
@@ -55,60 +46,50 @@ def set_password(user: User, password: str, by: Actor | None) -> None:
 
 
 @transaction.atomic
-def set_member(
-    user: User, organisation: Organisation | None, role: str, by: Actor | None
-) -> Membership:
-    """Give the person this role there; None is the deployment, whose only role is manager."""
-    earlier = Membership.objects.filter(user=user, organisation=organisation).first()
-    membership = earlier or Membership(user=user, organisation=organisation)
-    before = {"role": membership.role} if earlier else None
-    membership.role = role
-    membership.full_clean()
-    membership.save()
-    subject = Subject(user.uid, user.email, organisation.uid if organisation else "")
-    record("member.set", subject, by, before=before, after={"role": role})
-    return membership
-
-
-@transaction.atomic
-def remove_member(membership: Membership, by: Actor | None) -> None:
-    """LastManagerError rather than a deployment that nobody can manage."""
-    if membership.role == Membership.Role.MANAGER and not _other_managers(membership):
+def set_active(user: User, *, active: bool, by: Actor | None) -> User:
+    """Let a person in or keep them out; LastManagerError rather than nobody who manages."""
+    if not active and not has_other_managers(user):
         raise LastManagerError
-    organisation = membership.organisation
-    subject = Subject(
-        membership.user.uid, membership.user.email, organisation.uid if organisation else ""
-    )
-    record("member.remove", subject, by, before={"role": membership.role})
-    membership.delete()
-
-
-def _other_managers(membership: Membership) -> bool:
-    managers = Membership.objects.filter(role=Membership.Role.MANAGER, user__is_active=True)
-    return managers.exclude(pk=membership.pk).exists()
+    before = {"is_active": user.is_active}
+    user.is_active = active
+    user.save(update_fields=["is_active"])
+    if not active:
+        websessions.revoke_all(user, by)
+    action = "user.enable" if active else "user.disable"
+    record(action, _user(user), by, before=before, after={"is_active": active})
+    return user
 
 
 @transaction.atomic
-def issue_token(user: User, name: str, by: Actor | None) -> tuple[ApiToken, str]:
-    """A token of the control plane's API and its text, which is never shown again."""
-    credential = secrets.new_token()
-    token = ApiToken.objects.create(
-        prefix=credential.prefix,
-        token_hash=credential.digest,
-        name=name,
-        created_by=user,
-        scopes=sorted(PERMISSIONS[Membership.Role.MANAGER]),
-        expires_at=timezone.now() + timedelta(days=TOKEN_DAYS),
-    )
-    record("token.issue", Subject(token.uid, name), by, after={"prefix": token.prefix})
-    return token, credential.plaintext
+def start_reset(user: User, by: Actor | None) -> str:
+    """The text of a link that sets the person's password once, within an hour.
+
+    An earlier link of the person ends. Nobody but the person ever chooses the password.
+    """
+    PasswordReset.objects.filter(user=user).delete()
+    link = secrets.new_link()
+    expires_at = timezone.now() + RESET_LIFETIME
+    PasswordReset.objects.create(user=user, token_hash=link.digest, expires_at=expires_at)
+    record("user.start_reset", _user(user), by)
+    return link.plaintext
 
 
 @transaction.atomic
-def revoke_token(token: ApiToken, by: Actor | None) -> None:
-    token.revoked_at = timezone.now()
-    token.save(update_fields=["revoked_at"])
-    record("token.revoke", Subject(token.uid, token.name), by, before={"prefix": token.prefix})
+def reset_password(link: str, password: str) -> User:
+    """LinkError for a link that is not good any more, ValidationError for a weak password.
+
+    A weak password leaves the link good.
+    """
+    resets = PasswordReset.objects.select_for_update().select_related("user")
+    found = resets.filter(
+        token_hash=secrets.digest_of(link), expires_at__gt=timezone.now(), user__is_active=True
+    ).first()
+    if found is None:
+        raise LinkError
+    set_password(found.user, password, found.user)
+    websessions.revoke_all(found.user, found.user)
+    found.delete()
+    return found.user
 
 
 def verify_sign_in(*, email: str, password: str, address: str) -> User | None:

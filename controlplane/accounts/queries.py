@@ -5,39 +5,42 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from django.contrib.auth.models import AnonymousUser
-from django.db.models import Q, QuerySet
+from django.db.models import QuerySet
+from django.utils import timezone
 
-from controlplane.accounts.models import DataPlaneKey, Membership, Tenant, Upstream, User
+from controlplane.accounts.held_keys import held_keys
+from controlplane.accounts.models import (
+    AgentKeyBinding,
+    DataPlaneKey,
+    Invitation,
+    Membership,
+    Organisation,
+    Tenant,
+    Upstream,
+    User,
+)
+from controlplane.accounts.scopes import scope_of_user
 
 
 def visible_tenants(user: User | AnonymousUser) -> QuerySet[Tenant]:
     """Tenants that the person may read; none for someone who is not signed in or not active."""
-    if not isinstance(user, User) or not user.is_active:
-        return Tenant.objects.none()
-    memberships = list(user.memberships.prefetch_related("tenants"))
-    seen = Q(pk__in=[])
-    for membership in memberships:
-        seen |= _covered(membership)
-    return Tenant.objects.filter(seen).select_related("organisation")
-
-
-def _covered(membership: Membership) -> Q:
-    if membership.organisation_id is None:
-        return ~Q(pk__in=[])
-    named = [tenant.pk for tenant in membership.tenants.all()]
-    inside = Q(organisation=membership.organisation_id)
-    return inside & Q(pk__in=named) if named else inside
+    return scope_of_user(user).tenants()
 
 
 def visible_tenant(user: User | AnonymousUser, slug: str) -> Tenant | None:
     """The tenant of that slug that the person may read; its uid is accepted as well."""
-    return visible_tenants(user).filter(Q(slug=slug) | Q(uid=slug)).first()
+    return scope_of_user(user).tenant(slug)
 
 
 def keys_of(tenant: Tenant) -> Sequence[DataPlaneKey]:
-    """Live keys first, then revoked ones, newest first in each."""
+    """Live keys first, then revoked and expired ones, newest first in each."""
     keys = DataPlaneKey.objects.filter(tenant=tenant).order_by("-id")
-    return sorted(keys, key=lambda key: key.revoked_at is not None)
+    now = timezone.now()
+    return sorted(keys, key=lambda key: not key.is_live(now))
+
+
+def agent_keys_of(tenant: Tenant) -> Sequence[AgentKeyBinding]:
+    return list(AgentKeyBinding.objects.filter(tenant=tenant))
 
 
 def chosen_upstreams(tenant: Tenant) -> dict[str, Upstream]:
@@ -49,14 +52,14 @@ def chosen_upstreams(tenant: Tenant) -> dict[str, Upstream]:
 def upstreams_by_dialect() -> dict[str, list[Upstream]]:
     """The allow-list, to choose from."""
     found: dict[str, list[Upstream]] = {}
-    for upstream in Upstream.objects.order_by("dialect", "name"):
+    for upstream in Upstream.objects.filter(enabled=True).order_by("dialect", "name"):
         found.setdefault(upstream.dialect, []).append(upstream)
     return found
 
 
 def current_key(tenant: Tenant) -> DataPlaneKey | None:
     """A key to show in an example: the newest live one."""
-    return DataPlaneKey.objects.filter(tenant=tenant, revoked_at=None).order_by("-id").first()
+    return next((key for key in keys_of(tenant) if key.is_live(timezone.now())), None)
 
 
 def managers() -> QuerySet[User]:
@@ -64,3 +67,34 @@ def managers() -> QuerySet[User]:
     return User.objects.filter(is_active=True, memberships__role=Membership.Role.MANAGER).order_by(
         "id"
     )
+
+
+def held_key(name: str) -> str | None:
+    """The provider key of that name that the deployment holds, for the node in this process.
+
+    It answers from memory and never waits, so it may be called on an event loop; None for a
+    name that is not held, or not yet read.
+    """
+    return held_keys(name)
+
+
+def members_of(organisation: Organisation | None) -> Sequence[Membership]:
+    """With person and tenants, by e-mail address; None lists the managers."""
+    found = Membership.objects.filter(organisation=organisation).order_by("user__email")
+    return list(found.select_related("user", "organisation").prefetch_related("tenants"))
+
+
+def open_invitations(organisation: Organisation | None) -> Sequence[Invitation]:
+    """Neither accepted nor withdrawn nor over, newest first."""
+    found = Invitation.objects.filter(
+        organisation=organisation,
+        accepted_at=None,
+        withdrawn_at=None,
+        expires_at__gt=timezone.now(),
+    )
+    return list(found.select_related("created_by").prefetch_related("tenants"))
+
+
+def upstreams() -> Sequence[Upstream]:
+    """The whole allow-list, disabled ones too, with the secret that each one uses."""
+    return list(Upstream.objects.select_related("key_secret").order_by("dialect", "name"))

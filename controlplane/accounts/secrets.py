@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import re
 import secrets
 import zlib
 from dataclasses import dataclass
@@ -14,6 +15,9 @@ TOKEN_PREFIX = "cg_api_"  # noqa: S105  the visible start of a token
 TOKEN_BYTES = 20  # 32 base32 characters
 CHECKSUM_CHARACTERS = 6
 SHOWN_CHARACTERS = 8
+LINK_PREFIX = "cg_link_"
+LINK_BYTES = 20  # 32 base32 characters
+_TOKEN = re.compile(r"cg_api_[A-Z2-7]{38}")
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +38,17 @@ def new_token() -> Credential:
     """An API token: 32 random base32 characters and the checksum of what precedes it."""
     body = base32(secrets.token_bytes(TOKEN_BYTES))
     return _credential(TOKEN_PREFIX, body + checksum(TOKEN_PREFIX + body))
+
+
+def is_token(plaintext: str) -> bool:
+    """Whether it has the shape of an API token and its checksum fits."""
+    body, found = plaintext[:-CHECKSUM_CHARACTERS], plaintext[-CHECKSUM_CHARACTERS:]
+    return bool(_TOKEN.fullmatch(plaintext)) and checksum(body) == found
+
+
+def new_link() -> Credential:
+    """What an invitation or a reset link carries: "cg_link_" and 32 base32 characters."""
+    return _credential(LINK_PREFIX, base32(secrets.token_bytes(LINK_BYTES)))
 
 
 def checksum(text: str) -> str:

@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
+from django.core.exceptions import ValidationError
 from django.db import transaction
 
-from controlplane.accounts import people, upstream_urls
+from controlplane.accounts import members, people, tokens
 from controlplane.accounts.actions import (
     choose_upstream,
     create_organisation,
     create_tenant,
-    create_upstream,
     issue_key,
-    move_upstream,
     revoke_key,
 )
 from controlplane.accounts.models import (
@@ -32,8 +31,17 @@ from controlplane.accounts.models import (
     User,
 )
 from controlplane.accounts.queries import managers
+from controlplane.accounts.upstream_urls import checked, unresolved
+from controlplane.accounts.upstreams import (
+    UpstreamTerms,
+    change_upstream,
+    create_upstream,
+    rules_of,
+    terms_of,
+)
 from controlplane.configs.actions import ensure_server_default, save_version
 from controlplane.configs.documents import document_of
+from controlplane.prices.actions import ensure_card
 
 ORGANISATION = "main"
 LABEL = "bootstrap"
@@ -72,6 +80,7 @@ class Bootstrapped:
 @transaction.atomic
 def bootstrap(wanted: Wanted) -> Bootstrapped:
     """All of it or nothing: ConfigError for the document, ValidationError for the rest."""
+    ensure_card()
     ensure_server_default()
     ensure_providers()
     admin, password = _admin(wanted)
@@ -96,7 +105,7 @@ def ensure_providers() -> None:
     known = set(Upstream.objects.values_list("name", flat=True))
     for name, url in PROVIDERS.items():
         if name not in known:
-            create_upstream(name=name, dialect=name, base_url=url, by=None)
+            create_upstream(name=name, dialect=name, base_url=url, by=None, resolve=unresolved)
 
 
 def _admin(wanted: Wanted) -> tuple[User, str | None]:
@@ -105,7 +114,7 @@ def _admin(wanted: Wanted) -> tuple[User, str | None]:
     manager = managers().filter(email=wanted.admin_email).first() or managers().first()
     if manager is None:
         admin = people.create_user(email=wanted.admin_email, password=password, by=None)
-        people.set_member(admin, None, Membership.Role.MANAGER, None)
+        members.set_member(admin, None, Membership.Role.MANAGER, None)
         return admin, password
     if wanted.rotate:
         people.set_password(manager, password, None)
@@ -125,22 +134,38 @@ def _tenant(organisation: Organisation, slug: str, admin: User) -> Tenant:
 
 def _point(tenant: Tenant, dialect: str, url: str, wanted: Wanted, admin: User) -> None:
     """Use the upstream of that address, or one of the tenant's own, so that no other moves."""
-    checked = upstream_urls.checked(url, allow_insecure=wanted.allow_insecure)
-    upstream = Upstream.objects.filter(dialect=dialect, base_url=checked).first()
+    address, terms = _terms(url, allow_insecure=wanted.allow_insecure)
+    upstream = Upstream.objects.filter(dialect=dialect, base_url=address, enabled=True).first()
     if upstream is None:
-        upstream = _own_upstream(tenant, dialect, checked, wanted, admin)
+        upstream = _own_upstream(tenant, dialect, address, terms, admin)
     if not tenant.upstreams.filter(dialect=dialect, upstream=upstream).exists():
         choose_upstream(tenant, dialect, upstream.name, admin)
 
 
-def _own_upstream(tenant: Tenant, dialect: str, url: str, wanted: Wanted, admin: User) -> Upstream:
+def _terms(url: str, *, allow_insecure: bool) -> tuple[str, UpstreamTerms]:
+    """Whoever starts the deployment may name this machine and its networks: it is marked so."""
+    public = UpstreamTerms(allow_insecure=allow_insecure)
+    try:
+        return checked(url, rules_of(public)), public
+    except ValidationError:
+        private = replace(public, allow_private=True)
+        return checked(url, rules_of(private)), private
+
+
+def _own_upstream(
+    tenant: Tenant, dialect: str, url: str, terms: UpstreamTerms, admin: User
+) -> Upstream:
     name = f"{tenant.slug}-{dialect}"
     own = Upstream.objects.filter(name=name, dialect=dialect).first()
     if own is not None:
-        return move_upstream(own, base_url=url, by=admin)
-    return create_upstream(
-        name=name, dialect=dialect, base_url=url, by=admin, allow_insecure=wanted.allow_insecure
-    )
+        renewed = replace(
+            terms_of(own),
+            allow_insecure=terms.allow_insecure,
+            allow_private=terms.allow_private,
+            enabled=True,
+        )
+        return change_upstream(own, renewed, base_url=url, by=admin)
+    return create_upstream(name=name, dialect=dialect, base_url=url, by=admin, terms=terms)
 
 
 def _key(tenant: Tenant, admin: User, *, rotate: bool) -> str | None:
@@ -159,5 +184,5 @@ def _token(admin: User, *, rotate: bool) -> str | None:
     if earlier is not None and not rotate:
         return None
     if earlier is not None:
-        people.revoke_token(earlier, admin)
-    return people.issue_token(admin, LABEL, admin)[1]
+        tokens.revoke_token(earlier, admin)
+    return tokens.issue_token(admin, LABEL, admin)[1]

@@ -9,6 +9,8 @@ from importlib import import_module
 COMMANDS = {
     "validate": ("controlplane.cli.validate", "check a document without a server"),
     "snapshot": ("controlplane.cli.snapshot", "write the bundle that a node alone starts from"),
+    "audit": ("controlplane.cli.audit", "verify the trail of changes"),
+    "secrets": ("controlplane.cli.secrets", "rekey: seal every secret with the newest key"),
     "replay": ("dataplane.replay.main", "send recorded sessions through a gateway"),
 }
 USAGE_ERROR = 2

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from urllib.parse import urlsplit
 
-from controlplane.accounts.actions import create_upstream, move_upstream
 from controlplane.accounts.models import TenantUpstream, Upstream
+from controlplane.accounts.upstreams import UpstreamTerms, create_upstream, move_upstream
 
 HOST = "127.0.0.1"
 DIALECTS = ("anthropic", "openai")
@@ -41,7 +41,10 @@ def ensure_upstreams() -> int:
     for dialect in DIALECTS:
         upstream = existing.get(name_of(dialect))
         if upstream is None:
-            create_upstream(name=name_of(dialect), dialect=dialect, base_url=url, by=None)
+            terms = UpstreamTerms(allow_private=True)
+            create_upstream(
+                name=name_of(dialect), dialect=dialect, base_url=url, by=None, terms=terms
+            )
         elif upstream.base_url != url:
             move_upstream(upstream, base_url=url, by=None)
     return port

@@ -8,11 +8,8 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from controlplane.fleet.prices import default_prices
-from dataplane.core.config import resource
-
 Compose = Callable[[str], bytes]
-_composers: dict[str, Compose] = {resource.PRICES: default_prices}
+_composers: dict[str, Compose] = {}
 
 
 def register(resource_type: str, compose: Compose) -> None:

@@ -10,7 +10,7 @@ from typing import TypeVar
 
 from django.db import close_old_connections
 
-from controlplane.fleet import hints, queries
+from controlplane.fleet import hints, queries, upkeep
 from controlplane.fleet.actions import record_acks
 from dataplane.core.config import resource
 
@@ -40,7 +40,7 @@ class EmbeddedSource:
         deadline = asyncio.get_running_loop().time() + wait_s
         while True:
             self._changed.clear()  # before the look: a commit during it wakes the next one
-            found = await self._query(partial(queries.changes_since, cursor))
+            found = await self._query(partial(_look, cursor))
             left_s = deadline - asyncio.get_running_loop().time()
             if found.changes or found.resync or left_s <= 0:
                 return found
@@ -80,6 +80,11 @@ class EmbeddedSource:
     async def _query(self, ask: Callable[[], T]) -> T:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, _with_fresh_connection, ask)
+
+
+def _look(cursor: int | None) -> resource.Discovery:
+    upkeep.run()
+    return queries.changes_since(cursor)
 
 
 def _with_fresh_connection(ask: Callable[[], T]) -> T:

@@ -14,6 +14,8 @@ BASE_DIR = Path(__file__).resolve().parent.parent.parent
 SECRET_KEY = ENVIRONMENT.secret_key
 DEBUG = ENVIRONMENT.debug
 ALLOWED_HOSTS = list(ENVIRONMENT.allowed_hosts)
+SECRET_SEALING_KEYS = ENVIRONMENT.secret_keys
+OUTBOUND_PORTS = ENVIRONMENT.outbound_ports
 CSRF_TRUSTED_ORIGINS = [ENVIRONMENT.base_url]
 
 INSTALLED_APPS = [
@@ -31,6 +33,7 @@ INSTALLED_APPS = [
     "controlplane.fleet",
     "controlplane.accounts",
     "controlplane.configs",
+    "controlplane.prices",
     "controlplane.ui",
     "controlplane.cli",
 ]
@@ -40,10 +43,12 @@ MIDDLEWARE = [
     "controlplane.headers.PermissionsPolicy",
     "csp.middleware.CSPMiddleware",
     "controlplane.static_files.StaticFiles",
+    "controlplane.arrivals.RequestOrigin",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
+    "controlplane.arrivals.SignedInMachines",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",

@@ -2,20 +2,27 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import secrets
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 DEFAULT_BIND = "127.0.0.1:8000"
+SEALING_KEY_BYTES = 32
+LONGEST_KEY_ID = 32
 WILDCARDS = ("0.0.0.0", "::", "")  # noqa: S104  compared with, never bound here
 
 
 @dataclass(frozen=True, slots=True)
 class Environment:
-    """data_dir: absolute. base_url: how people and agents reach us. upstreams: dialect to URL."""
+    """data_dir: absolute. base_url: how people and agents reach us. upstreams: dialect to URL.
+
+    outbound_ports: besides 443. secret_keys: (id, 32 bytes) that seal what we hold, the first
+    seals and all open.
+    """
 
     data_dir: Path
     bind: str
@@ -28,6 +35,8 @@ class Environment:
     admin_password: str | None
     upstreams: Mapping[str, str]
     allow_insecure_upstreams: bool
+    outbound_ports: frozenset[int]
+    secret_keys: tuple[tuple[str, bytes], ...]
 
     @property
     def host(self) -> str:
@@ -43,7 +52,7 @@ class Environment:
 
 
 def read(env: Mapping[str, str]) -> Environment:
-    """Everything below HEADRACE_; creates the data directory and the secret key if absent."""
+    """Everything below HEADRACE_; creates the data directory and the keys if absent."""
     data_dir = Path(env.get("HEADRACE_DATA_DIR") or "var").absolute()
     data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
     bind = env.get("HEADRACE_BIND") or DEFAULT_BIND
@@ -60,6 +69,10 @@ def read(env: Mapping[str, str]) -> Environment:
         admin_password=env.get("HEADRACE_ADMIN_PASSWORD") or None,
         upstreams=pairs(env.get("HEADRACE_UPSTREAMS", "")),
         allow_insecure_upstreams=env.get("HEADRACE_ALLOW_INSECURE_UPSTREAMS") == "1",
+        outbound_ports=ports(env.get("HEADRACE_OUTBOUND_PORTS", "")),
+        secret_keys=sealing_keys(
+            env.get("HEADRACE_SECRET_KEYS") or kept_secret(data_dir / "secret_keys", new_key)
+        ),
     )
 
 
@@ -92,11 +105,45 @@ def pairs(text: str) -> dict[str, str]:
     return found
 
 
-def kept_secret(path: Path) -> str:
+def ports(text: str) -> frozenset[int]:
+    """ "8443,9443" as numbers; ValueError for a part that is none."""
+    return frozenset(int(part) for part in text.split(",") if part.strip())
+
+
+def sealing_keys(text: str) -> tuple[tuple[str, bytes], ...]:
+    """ "id:base64,…" as (id, 32 bytes); ValueError names the part that is none, never its key."""
+    found = tuple(_sealing_key(part.strip()) for part in text.split(",") if part.strip())
+    if len({key_id for key_id, _ in found}) != len(found):
+        raise ValueError("HEADRACE_SECRET_KEYS: two keys share an id")
+    return found
+
+
+def _sealing_key(text: str) -> tuple[str, bytes]:
+    key_id, _, encoded = text.partition(":")
+    try:
+        key = base64.b64decode(encoded, validate=True)
+    except ValueError:
+        key = b""
+    if not key_id or len(key_id) > LONGEST_KEY_ID or len(key) != SEALING_KEY_BYTES:
+        raise ValueError(f"HEADRACE_SECRET_KEYS: {key_id!r} needs 32 bytes in base64 after its id")
+    return key_id, key
+
+
+def new_key() -> str:
+    """One sealing key as HEADRACE_SECRET_KEYS spells it; its id tells it from later ones."""
+    encoded = base64.b64encode(secrets.token_bytes(SEALING_KEY_BYTES)).decode()
+    return f"{secrets.token_hex(4)}:{encoded}"
+
+
+def new_secret() -> str:
+    return secrets.token_urlsafe(48)
+
+
+def kept_secret(path: Path, make: Callable[[], str] = new_secret) -> str:
     """The secret in the file, made at the first start; two starting processes agree on one."""
     if not path.exists():
         fresh = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
-        private_file(fresh).write_text(secrets.token_urlsafe(48))
+        private_file(fresh).write_text(make())
         try:
             path.hardlink_to(fresh)
         except FileExistsError:

@@ -8,8 +8,8 @@ import pytest
 from django.db import connection
 
 from controlplane.accounts.actions import create_organisation, create_tenant
+from controlplane.accounts.members import set_member
 from controlplane.accounts.models import Membership, Organisation, Tenant, User
-from controlplane.accounts.people import set_member
 from controlplane.configs.actions import ensure_server_default
 
 PASSWORD = "correct horse battery"

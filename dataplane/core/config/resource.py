@@ -19,6 +19,7 @@ AUTH_INDEX = "cg.authindex.v1"
 NODE = "cg.node.v1"
 PRICES = "cg.prices.v1"
 TOKEN_KIND = "token"  # noqa: S105  the kind of an auth index entry, not a secret
+AGENT_KEY_KIND = "agent_key"
 OPERATOR_KIND = "operator"
 
 
@@ -110,12 +111,25 @@ class TenantBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 AuthEntry = tuple[str, str, str, str]
 
 
-class Upstream(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """One provider endpoint; a tenant selects it by name, never by URL."""
+class Upstream(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """One provider endpoint; a tenant selects it by name, never by URL.
+
+    key_ref: the name of the key that we hold for it, None where the caller's own is forwarded;
+    header: where that key goes, None for the dialect's own slot. header_timeout_s: until the
+    first byte of an answer, 0 is the node's own limit. allow_private: it may resolve to an
+    address of a private network.
+    """
 
     name: str
     dialect: Literal["anthropic", "openai", "bob"]
     base_url: str
+    key_ref: str | None = None
+    header: str | None = None
+    allow_server_state: bool = False
+    wan_compression: bool = False
+    proxy_url: str | None = None
+    header_timeout_s: int = 0
+    allow_private: bool = False
 
 
 class NodeBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

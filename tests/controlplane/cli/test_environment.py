@@ -3,12 +3,15 @@
 
 from __future__ import annotations
 
+import base64
 import stat
 from pathlib import Path
 
 import pytest
 
-from controlplane.settings.environment import pairs, read
+from controlplane.settings.environment import pairs, ports, read, sealing_keys
+
+KEY = base64.b64encode(bytes(32)).decode()
 
 
 def test_without_any_variable_it_serves_this_machine_alone(
@@ -29,14 +32,45 @@ def test_the_secret_key_is_made_once_and_read_by_its_owner_alone(tmp_path: Path)
     assert read(env).secret_key == read(env).secret_key
     assert len(read(env).secret_key) > 50
     assert stat.S_IMODE((tmp_path / "secret_key").stat().st_mode) == 0o600
-    assert [path.name for path in tmp_path.iterdir()] == ["secret_key"]
+    assert {path.name for path in tmp_path.iterdir()} == {"secret_key", "secret_keys"}
 
 
-def test_a_given_secret_key_leaves_no_file(tmp_path: Path) -> None:
-    env = {"HEADRACE_DATA_DIR": str(tmp_path), "HEADRACE_SECRET_KEY": "given"}
+def test_given_secret_keys_leave_no_file(tmp_path: Path) -> None:
+    env = {
+        "HEADRACE_DATA_DIR": str(tmp_path),
+        "HEADRACE_SECRET_KEY": "given",
+        "HEADRACE_SECRET_KEYS": f"a:{KEY}",
+    }
 
     assert read(env).secret_key == "given"
+    assert read(env).secret_keys == (("a", bytes(32)),)
     assert not list(tmp_path.iterdir())
+
+
+def test_a_sealing_key_is_made_once_and_read_by_its_owner_alone(tmp_path: Path) -> None:
+    env = {"HEADRACE_DATA_DIR": str(tmp_path)}
+    ((key_id, key),) = read(env).secret_keys
+
+    assert read(env).secret_keys == ((key_id, key),)
+    assert len(key) == 32
+    assert stat.S_IMODE((tmp_path / "secret_keys").stat().st_mode) == 0o600
+
+
+def test_the_first_of_several_sealing_keys_comes_first() -> None:
+    assert [key_id for key_id, _ in sealing_keys(f"new:{KEY}, old:{KEY}")] == ["new", "old"]
+
+
+@pytest.mark.parametrize(
+    "given", ["a", "a:", f":{KEY}", "a:c2hvcnQ=", "a:!!!!", f"a:{KEY},a:{KEY}", f"{'x' * 33}:{KEY}"]
+)
+def test_sealing_keys_that_are_none_are_refused_without_being_printed(given: str) -> None:
+    with pytest.raises(ValueError, match="HEADRACE_SECRET_KEYS") as refused:
+        sealing_keys(given)
+    assert KEY not in str(refused.value)
+
+
+def test_outbound_ports_are_numbers() -> None:
+    assert ports("8443, 9443,") == {8443, 9443}
 
 
 @pytest.mark.parametrize(

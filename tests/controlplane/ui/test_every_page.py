@@ -12,8 +12,9 @@ from django.contrib.staticfiles import finders
 from django.template.loader import render_to_string
 from django.test import Client
 
-from controlplane.accounts.actions import create_upstream, issue_key
+from controlplane.accounts.actions import issue_key
 from controlplane.accounts.models import Tenant, User
+from controlplane.accounts.upstreams import create_upstream
 from controlplane.fleet import running
 from tests.controlplane.ui.conftest import Browser
 from tests.fakes.node import NOTHING, FakeNode, busy

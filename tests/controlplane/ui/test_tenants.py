@@ -9,9 +9,10 @@ from datetime import UTC, datetime
 import pytest
 from django.test import Client
 
-from controlplane.accounts.actions import create_tenant, create_upstream, issue_key
+from controlplane.accounts.actions import create_tenant, issue_key
 from controlplane.accounts.models import DataPlaneKey, Organisation, Tenant, User
 from controlplane.accounts.queries import chosen_upstreams
+from controlplane.accounts.upstreams import create_upstream
 from controlplane.configs.queries import tenant_document
 from controlplane.fleet.models import NodeAck, PublishedResource
 from dataplane.core.config import resource
@@ -86,8 +87,9 @@ def test_the_list_takes_the_same_number_of_queries_for_one_tenant_and_for_fifty(
     for number in range(count):
         create_tenant(organisation, slug=f"tenant-{number}", by=None)
     client = browser(admin)
+    client.get("/login")  # the first request of a machine also writes it down
 
-    with django_assert_num_queries(6):  # type: ignore[attr-defined]
+    with django_assert_num_queries(7):  # type: ignore[attr-defined]
         client.get("/tenants")
 
 

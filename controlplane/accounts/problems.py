@@ -1,0 +1,53 @@
+"""Refusals that an interface answers with a code and a status (04 section 6.2)."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import ClassVar
+
+
+class AccountError(Exception):
+    """A change that the rules of accounts forbid; its text is a sentence for people."""
+
+    code: ClassVar[str]
+    status: ClassVar[HTTPStatus]
+
+
+class LastManagerError(AccountError):
+    """The deployment would be left without an active manager."""
+
+    code = "account.last_manager"
+    status = HTTPStatus.CONFLICT
+
+    def __init__(self) -> None:
+        super().__init__("The last active manager stays, or nobody could manage the deployment.")
+
+
+class LinkError(AccountError):
+    """An invitation or a reset link that is unknown, used or over; it does not say which."""
+
+    code = "auth.invalid_token"
+    status = HTTPStatus.UNAUTHORIZED
+
+    def __init__(self) -> None:
+        super().__init__("This link is not valid any more. Ask for a new one.")
+
+
+class KeyTooShortError(AccountError):
+    """Too short to be a provider key: anybody could guess it and be taken for the tenant."""
+
+    code = "key.too_short"
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+
+    def __init__(self, shortest: int) -> None:
+        super().__init__(f"A key has at least {shortest} characters.")
+
+
+class BoundElsewhereError(AccountError):
+    """The provider key stands for another tenant already; it is never moved."""
+
+    code = "key.bound_elsewhere"
+    status = HTTPStatus.CONFLICT
+
+    def __init__(self) -> None:
+        super().__init__("This key is bound to another tenant. It has to be unbound there first.")

@@ -1,0 +1,207 @@
+"""Tokens of the control plane's API: give out, replace, take back, recognise (04 section 1.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from datetime import datetime, timedelta
+from ipaddress import ip_address, ip_network
+
+from django.core.exceptions import ValidationError
+from django.db import transaction
+from django.db.models import Q
+from django.utils import timezone
+
+from controlplane.accounts import secrets
+from controlplane.accounts.models import ApiToken, Membership, Organisation, Tenant, User
+from controlplane.accounts.roles import PERMISSIONS
+from controlplane.accounts.scopes import Principal, Scope
+from controlplane.audit.actions import Actor, Subject, record
+
+TOKEN_DAYS = 90
+MAX_TOKEN_DAYS = 365
+OVERLAP = timedelta(hours=24)
+LONGEST_OVERLAP = timedelta(days=7)
+SEEN_EVERY = timedelta(seconds=30)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TokenTerms:
+    """What a token may. scopes: permission names; ip_allow: networks in CIDR form, () for any.
+
+    organisation, tenant: where it may it, None for wherever its maker may.
+    """
+
+    scopes: Sequence[str] = tuple(sorted(PERMISSIONS[Membership.Role.MANAGER]))
+    organisation: Organisation | None = None
+    tenant: Tenant | None = None
+    days: int = TOKEN_DAYS
+    ip_allow: Sequence[str] = ()
+
+
+@transaction.atomic
+def issue_token(
+    user: User, name: str, by: Actor | None, terms: TokenTerms | None = None
+) -> tuple[ApiToken, str]:
+    """A token in the person's name and its text, which is never shown again.
+
+    ValidationError for an unknown scope, a network that is none, or more days than allowed.
+    """
+    terms = terms or TokenTerms()
+    return _issue(_drafted(user, name, terms), by)
+
+
+def _drafted(user: User, name: str, terms: TokenTerms) -> ApiToken:
+    longest = longest_days(terms.tenant.organisation if terms.tenant else terms.organisation)
+    if not 1 <= terms.days <= longest:
+        raise ValidationError(f"A token lives for 1 to {longest} days.")
+    unknown = set(terms.scopes) - PERMISSIONS[Membership.Role.MANAGER]
+    if unknown or not terms.scopes:
+        raise ValidationError(f"Unknown scopes: {', '.join(sorted(unknown)) or 'none given'}.")
+    return ApiToken(
+        name=name.strip(),
+        organisation=terms.organisation,
+        tenant=terms.tenant,
+        created_by=user,
+        scopes=sorted(set(terms.scopes)),
+        ip_allow=[_network(text) for text in terms.ip_allow],
+        expires_at=timezone.now() + timedelta(days=terms.days),
+    )
+
+
+def longest_days(organisation: Organisation | None) -> int:
+    """The organisation's policy; for the deployment the default of policies."""
+    policy = organisation.policy if organisation else {}
+    return int(policy.get("max_token_days", MAX_TOKEN_DAYS))
+
+
+def _network(text: str) -> str:
+    try:
+        return str(ip_network(text.strip()))
+    except ValueError as problem:
+        raise ValidationError(f"{text!r} is not a network like 192.0.2.0/24.") from problem
+
+
+def _issue(token: ApiToken, by: Actor | None) -> tuple[ApiToken, str]:
+    credential = secrets.new_token()
+    token.prefix, token.token_hash = credential.prefix, credential.digest
+    token.full_clean()
+    token.save()
+    after = {
+        "prefix": token.prefix,
+        "scopes": token.scopes,
+        "expires_at": token.expires_at.isoformat(),
+        "rotated_from": token.rotated_from.uid if token.rotated_from else None,
+    }
+    record("token.issue", _subject(token), by, after=after)
+    return token, credential.plaintext
+
+
+@transaction.atomic
+def rotate_token(
+    token: ApiToken, by: Actor | None, *, overlap: timedelta = OVERLAP
+) -> tuple[ApiToken, str]:
+    """A new token of the same terms; the old one works on for the overlap of 0 to 7 days."""
+    now = timezone.now()
+    if token.revoked_at is not None or token.expires_at <= now:
+        raise ValidationError("A token that is revoked or over cannot be rotated.")
+    until = min(token.expires_at, now + checked_overlap(overlap))
+    lifetime = token.expires_at - token.created_at
+    fresh = ApiToken(
+        name=token.name,
+        organisation=token.organisation,
+        tenant=token.tenant,
+        created_by=token.created_by,
+        scopes=token.scopes,
+        ip_allow=token.ip_allow,
+        rotated_from=token,
+        expires_at=now + min(lifetime, timedelta(days=longest_days(token.organisation))),
+    )
+    before = {"expires_at": token.expires_at.isoformat()}
+    token.expires_at = until
+    token.save(update_fields=["expires_at"])
+    after = {"expires_at": until.isoformat()}
+    record("token.rotate", _subject(token), by, before=before, after=after)
+    return _issue(fresh, by)
+
+
+def checked_overlap(overlap: timedelta) -> timedelta:
+    """How long two credentials of one owner may live side by side; ValidationError else."""
+    if not timedelta(0) <= overlap <= LONGEST_OVERLAP:
+        raise ValidationError("The overlap is between none and 7 days.")
+    return overlap
+
+
+@transaction.atomic
+def revoke_token(token: ApiToken, by: Actor | None) -> ApiToken:
+    """Stop accepting it; doing so twice changes nothing."""
+    if token.revoked_at is not None:
+        return token
+    token.revoked_at = timezone.now()
+    token.revoked_by = by if isinstance(by, User) else None
+    token.save(update_fields=["revoked_at", "revoked_by"])
+    record("token.revoke", _subject(token), by, before={"prefix": token.prefix})
+    return token
+
+
+def authenticate_token(plaintext: str, ip: str) -> Principal | None:
+    """Who the token speaks for, at this address, now; None for anything that is not in order.
+
+    A mistyped token is known by its checksum, without a look into the database.
+    """
+    if not secrets.is_token(plaintext):
+        return None
+    now = timezone.now()
+    live = ApiToken.objects.filter(revoked_at=None, expires_at__gt=now, created_by__is_active=True)
+    token = (
+        live.filter(token_hash=secrets.digest_of(plaintext))
+        .select_related("created_by", "organisation", "tenant__organisation")
+        .first()
+    )
+    if token is None or not _is_allowed(ip, token.ip_allow):
+        return None
+    _note_use(token, ip, now)
+    return Principal(token.created_by, token)
+
+
+def _is_allowed(ip: str, networks: Sequence[str]) -> bool:
+    if not networks:
+        return True
+    try:
+        address = ip_address(ip)
+    except ValueError:
+        return False
+    return any(address in ip_network(network) for network in networks)
+
+
+def _note_use(token: ApiToken, ip: str, now: datetime) -> None:
+    """One write per token and half minute, however many requests and processes there are."""
+    is_due = Q(last_used_at=None) | Q(last_used_at__lte=now - SEEN_EVERY)
+    if token.last_used_at is None or token.last_used_at <= now - SEEN_EVERY:
+        ApiToken.objects.filter(is_due, pk=token.pk).update(last_used_at=now, last_used_ip=ip)
+
+
+def tokens_of(scope: Scope) -> Sequence[ApiToken]:
+    """The principal's own tokens and those that it may manage, newest first."""
+    if scope.principal is None:
+        return []
+    wanted = Q(created_by=scope.principal.user)
+    if scope.may("token:write", None):
+        wanted = Q()
+    else:
+        wanted |= Q(organisation__in=scope.organisations("token:write"))
+    found = ApiToken.objects.filter(wanted).order_by("-id")
+    return list(found.select_related("created_by", "organisation", "tenant", "revoked_by"))
+
+
+def may_manage(scope: Scope, token: ApiToken) -> bool:
+    """Everyone their own, an admin the organisation's, a manager all (04 section 1.1)."""
+    if scope.principal is None:
+        return False
+    is_own = scope.principal.user == token.created_by and scope.principal.token is None
+    return is_own or scope.may_in("token:write", token.organisation)
+
+
+def _subject(token: ApiToken) -> Subject:
+    organisation = token.organisation.uid if token.organisation else ""
+    return Subject(token.uid, token.name, organisation)

@@ -1,0 +1,33 @@
+"""headrace audit verify: whether the trail is whole (04 section 8.8)."""
+
+from __future__ import annotations
+
+from argparse import ArgumentParser
+from collections.abc import Sequence
+
+import django
+
+from controlplane.settings.environment import name_settings_module
+
+BROKEN = 3
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 0 for a whole trail, 3 for a broken one."""
+    parser = ArgumentParser(prog="headrace audit", description=__doc__)
+    parser.add_argument("deed", choices=["verify"])
+    parser.parse_args(arguments)
+    name_settings_module()
+    django.setup()
+    return verify()
+
+
+def verify() -> int:
+    from controlplane.audit import queries
+
+    found = queries.verify()
+    if found.broken_at is None:
+        print(f"{found.events} events, from {found.first_hash} to {found.last_hash}")  # noqa: T201
+        return 0
+    print(f"broken at event {found.broken_at}: {found.problem}")  # noqa: T201
+    return BROKEN

@@ -1,0 +1,35 @@
+"""headrace secrets rekey: seal every secret with the first key of HEADRACE_SECRET_KEYS (04 8.5)."""
+
+from __future__ import annotations
+
+import sys
+from argparse import ArgumentParser
+from collections.abc import Sequence
+
+import django
+
+from controlplane.settings.environment import name_settings_module
+
+UNREADABLE = 1
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 0 when the earlier keys are no longer needed, 1 when a secret does not open."""
+    parser = ArgumentParser(prog="headrace secrets", description=__doc__)
+    parser.add_argument("deed", choices=["rekey"])
+    parser.parse_args(arguments)
+    name_settings_module()
+    django.setup()
+    return rekey()
+
+
+def rekey() -> int:
+    from controlplane.accounts import vault
+
+    try:
+        count = vault.rekey(by=None)
+    except vault.UnreadableSecretsError as problem:
+        print(f"headrace secrets: {problem}", file=sys.stderr)  # noqa: T201
+        return UNREADABLE
+    print(f"{count} secrets sealed again")  # noqa: T201
+    return 0

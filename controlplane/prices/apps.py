@@ -1,0 +1,15 @@
+from __future__ import annotations
+
+from django.apps import AppConfig
+
+from dataplane.core.config import resource
+
+
+class PricesConfig(AppConfig):
+    name = "controlplane.prices"
+
+    def ready(self) -> None:
+        from controlplane.fleet import bodies
+        from controlplane.prices import published
+
+        bodies.register(resource.PRICES, published.prices_body)
