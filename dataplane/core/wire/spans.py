@@ -142,8 +142,7 @@ def _decode(decoder: msgspec.json.Decoder[T], body: bytes, span: Span) -> T:
 
 def _after_opening(body: bytes, span: Span) -> int:
     opening = _OPEN.match(body, span.start)
-    if opening is None:
-        raise UnparseableError("opening")
+    assert opening is not None  # noqa: S101  it was decoded as an object or an array
     return opening.end()
 
 

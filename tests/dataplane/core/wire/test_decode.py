@@ -106,6 +106,18 @@ def test_a_tool_output_knows_its_call_and_its_place(dialect: Dialect, message: A
     assert conversation.body[slice(*output.locate())] == b'"xxxxxxxxx"'
 
 
+@pytest.mark.parametrize("content", ["user", [TEXT, {"type": "text", "text": "user"}]])
+def test_a_text_that_stands_elsewhere_too_is_placed_where_it_was_read(content: Any) -> None:
+    conversation = of(A, {"content": [result("text", "user"), result(content)], "role": "user"})
+
+    output = conversation.messages[-1]
+    assert output.locate is not None
+    span = output.locate()
+    assert conversation.body[slice(*span)] == b'"user"'
+    edited = conversation.body[: span.start] + b'"new"' + conversation.body[span.end :]
+    assert decode(A, edited).messages[-1].content.text == "new"
+
+
 def test_an_openai_output_in_parts_is_placed_as_a_whole() -> None:
     conversation = of(C, {"role": "tool", "content": [TEXT]})
 

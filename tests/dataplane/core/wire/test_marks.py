@@ -35,6 +35,9 @@ NESTED = {"type": "tool_result", "content": [TEXT | {"cache_control": HOUR}]}
         pytest.param([], {"system": [TEXT | {"cache_control": FIVE}]}, (1, False), id="system"),
         pytest.param([], {"tools": [{"name": "a", "cache_control": HOUR}]}, (1, True), id="tools"),
         pytest.param([user(TEXT, cache_control=FIVE)], {}, (1, False), id="message"),
+        pytest.param(
+            [user(TEXT)], {"system": [TEXT | {"cache_control": FIVE}]}, (1, False), id="beside"
+        ),
         pytest.param([user(TEXT | {"cachePoint": {}})], {}, (1, False), id="cachepoint"),
         pytest.param([user(TEXT | {"cache_control": FIVE})], {}, (1, False), id="block"),
         pytest.param([user(NESTED)], {}, (1, True), id="54-nested"),

@@ -77,6 +77,15 @@ def test_a_key_that_is_there_twice_is_refused(data: st.DataObject) -> None:
 
 @pytest.mark.parametrize(
     "body",
+    [b'{"a":12,"a":1,"b":2}', b'{"a":1,"a":12}', rb'{"a":1,"\u0061":1}', b'{"b":1,"a":1,"a":1}'],
+)
+def test_case_38_values_that_begin_alike_do_not_hide_a_second_key(body: bytes) -> None:
+    with pytest.raises(UnparseableError):
+        members(body, whole(body))
+
+
+@pytest.mark.parametrize(
+    "body",
     [
         b"",
         b" ",
