@@ -203,7 +203,7 @@ PROVIDER_ERRORS = [
 ]
 
 
-@every_way
+@pytest.mark.parametrize("way", [create, stream_sync])
 @pytest.mark.parametrize(
     ("status", "kind", "raised", "attempts"),
     [pytest.param(*case, id=str(case[0])) for case in PROVIDER_ERRORS],
