@@ -19,16 +19,22 @@ _SECRETS = re.compile(
     r"|(?i:(?:authorization|x-api-key|bearer)[=: ]+)\S+"
 )
 _HIDDEN = "«secret»"
+_PLAIN = logging.Formatter()
 
 
 class Scrubber(logging.Filter):
-    """Takes credentials out of every record that leaves a handler."""
+    """Takes credentials out of every record that leaves a handler, tracebacks included."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         message = record.getMessage()
-        clean = _SECRETS.sub(_HIDDEN, message)
+        clean = scrubbed(message)
         if clean != message:
             record.msg, record.args = clean, ()
+        if record.exc_info and not record.exc_text:
+            record.exc_text = _PLAIN.formatException(record.exc_info)
+        if record.exc_text:
+            # A formatter takes this text where it is set, and does not look at the exception.
+            record.exc_text = scrubbed(record.exc_text)
         return True
 
 
@@ -43,8 +49,13 @@ def configure(level: str) -> None:
     root.propagate = False
 
 
+def scrubbed(text: str) -> str:
+    """The text without what looks like a credential."""
+    return _SECRETS.sub(_HIDDEN, text)
+
+
 def safe_path(path: str) -> str:
-    return _SECRETS.sub(_HIDDEN, path)[:200]
+    return scrubbed(path)[:200]
 
 
 def request(record: Record) -> None:
@@ -71,8 +82,9 @@ def _request_fields(record: Record) -> dict[str, object]:
         "id": record.request_id,
         "tenant": record.tenant or "local",
         "route": record.route,
-        "session": record.session,
-        "thread": record.thread,
+        # A client chooses these, and not every process scrubs what its handlers print.
+        "session": scrubbed(record.session),
+        "thread": scrubbed(record.thread),
         "variant": record.variant or "-",
         "snapshot": record.snapshot[:19],
         "status": record.status,

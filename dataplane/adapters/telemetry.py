@@ -17,9 +17,28 @@ from dataplane.core.report import StepReport
 
 log = logging.getLogger("headrace.telemetry")
 
-UNIQUE_KEYS_MAX = 200_000
+GENERATION = 50_000
 UNDECLARED_LOGGED_MAX = 100
-Seen = dict[str, None]
+
+
+class Seen:
+    """The texts that one component's savings were credited for; the oldest are forgotten.
+
+    They are forgotten a whole generation at a time, which costs no request a search.
+    """
+
+    def __init__(self) -> None:
+        self._new: set[str] = set()
+        self._old: set[str] = set()
+
+    def is_new(self, key: str) -> bool:
+        """True at the first time of asking."""
+        if key in self._new:
+            return False
+        if len(self._new) >= GENERATION:
+            self._old, self._new = self._new, set()
+        self._new.add(key)
+        return key not in self._old
 
 
 class Telemetry:
@@ -30,7 +49,7 @@ class Telemetry:
         self.refusals = TenantRefusals()
         self._changed: set[str] = set()
         self._tenants: dict[str, Totals] = {}
-        self._seen: dict[str, Seen] = {}
+        self._seen: dict[str, dict[str, Seen]] = {}
         self._undeclared: set[tuple[str, str]] = set()
 
     def add(self, record: Record) -> None:
@@ -79,8 +98,8 @@ class Telemetry:
 # ---- what one request comes to -----------------------------------------------------------------
 
 
-def totals_of(record: Record, seen: Seen) -> Totals:
-    """The counters of one request. seen: texts of this tenant that savings were credited for."""
+def totals_of(record: Record, seen: dict[str, Seen]) -> Totals:
+    """The counters of one request. seen: what the tenant was credited for, by component."""
     totals = Totals()
     _add_report(totals, record, seen)
     _add_usage(totals, record)
@@ -89,7 +108,7 @@ def totals_of(record: Record, seen: Seen) -> Totals:
     return totals
 
 
-def _add_report(totals: Totals, record: Record, seen: Seen) -> None:
+def _add_report(totals: Totals, record: Record, seen: dict[str, Seen]) -> None:
     totals.counts.update(
         {
             "all_requests": 1,
@@ -112,9 +131,7 @@ def _add_report(totals: Totals, record: Record, seen: Seen) -> None:
         }
     )
     for step in report.steps:
-        _add_step(totals, step, seen)
-    while len(seen) > UNIQUE_KEYS_MAX:
-        seen.pop(next(iter(seen)))
+        _add_step(totals, step, seen.setdefault(step.component, Seen()))
 
 
 def _add_step(totals: Totals, step: StepReport, seen: Seen) -> None:
@@ -151,13 +168,7 @@ def _unique(step: StepReport, seen: Seen) -> int:
     """Tokens saved on texts that are not in `seen` yet; all of them where no text has a key."""
     if not step.keys:
         return step.saved
-    unique = 0
-    for key, saved in step.keys.items():
-        known = f"{step.component}:{key}"
-        if known not in seen:
-            seen[known] = None
-            unique += saved
-    return max(0, unique)
+    return max(0, sum(saved for key, saved in step.keys.items() if seen.is_new(key)))
 
 
 def _add_usage(totals: Totals, record: Record) -> None:
