@@ -116,9 +116,7 @@ class UpstreamClient:
                 response = await self._session.request(
                     method,
                     URL(url, encoded=True),
-                    headers=[
-                        (name.decode("latin-1"), value.decode("latin-1")) for name, value in headers
-                    ],
+                    headers=[(name.decode("latin-1"), _text(value)) for name, value in headers],
                     data=body,
                     allow_redirects=False,
                 )
@@ -134,6 +132,17 @@ class UpstreamClient:
             response,
             self._settings.silence_timeout_s,
         )
+
+
+def _text(value: bytes) -> str:
+    """A header value such that the client, which writes UTF-8, sends the same bytes.
+
+    What is not UTF-8 cannot be kept so, and is read as the Latin-1 that it most likely is.
+    """
+    try:
+        return value.decode()
+    except UnicodeDecodeError:
+        return value.decode("latin-1")
 
 
 def _socket(address: aiohttp.connector.AddrInfoType) -> socket.socket:

@@ -100,7 +100,8 @@ class Tenant:
         session = self._session(scope.session, "own", at)
         alias = self._session(scope.alias, "alias", at) if scope.alias else None
         alias_turn = alias.turns.get(scope.thread) if alias else None
-        previous = retention.previous_turn(session.turns.get(scope.thread), alias_turn)
+        own = session.turns.get(scope.thread)
+        previous = retention.previous_turn(own, alias_turn, wanted.messages)
         record = retention.turn_record(previous, wanted)
         session.turns[scope.thread] = record
         if alias and alias is not session:

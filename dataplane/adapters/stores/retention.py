@@ -93,13 +93,18 @@ def overflow_excess(limits: StoreLimits, fill: Fill) -> int:
     return max(0, fill.overflow - max(0, room))
 
 
-def previous_turn(own: PastTurn | None, alias: PastTurn | None) -> PastTurn | None:
-    """The turn before this one: the session's own, with the later clock and the longer lifetime
-    of its alias, since one conversation may arrive under both names.
+def previous_turn(own: PastTurn | None, alias: PastTurn | None, messages: int) -> PastTurn | None:
+    """The turn before one of so many messages: the session's own, with the later clock and the
+    longer lifetime of its alias, since one conversation may arrive under both names.
+
+    Of an alias alone the transcript is taken for this one's only if it is no longer: conversations
+    that begin with the same words share an alias.
     """
-    if own is None or alias is None:
-        return own or alias
-    return replace(own, at=max(own.at, alias.at), ttl_s=max(own.ttl_s, alias.ttl_s))
+    if own is not None and alias is not None:
+        return replace(own, at=max(own.at, alias.at), ttl_s=max(own.ttl_s, alias.ttl_s))
+    if own is None and alias is not None and alias.messages > messages:
+        return replace(alias, messages=0)
+    return own or alias
 
 
 def turn_record(previous: PastTurn | None, wanted: OpenTurn) -> PastTurn:

@@ -102,7 +102,7 @@ def record(
 def _record(tx: Transaction, wanted: OpenTurn, alias: str) -> PastTurn | None:
     session, thread = wanted.scope.session, wanted.scope.thread
     alias_turn = _turn(tx, alias, thread) if alias else None
-    previous = retention.previous_turn(_turn(tx, session, thread), alias_turn)
+    previous = retention.previous_turn(_turn(tx, session, thread), alias_turn, wanted.messages)
     record = retention.turn_record(previous, wanted)
     _put_turn(tx, session, thread, record)
     if alias:

@@ -279,3 +279,16 @@ async def test_the_figures_of_a_tenant_are_its_own(store: Store) -> None:
     assert (everybody.stash_live, everybody.stash_bytes) == (3, 15)
     assert acme.stash_capacity == LIMITS.max_entries // 2
     assert everybody.commits == 2
+
+
+async def test_a_longer_transcript_under_the_alias_is_another_conversation(store: Store) -> None:
+    """Sessions that begin with the same words share an alias, not a cached prefix."""
+    derived = Scope("acme", "alice", "first-words")
+    await turn(store, scope=derived, messages=41)
+
+    view = await turn(
+        store, scope=Scope("acme", "alice", "explicit", alias="first-words"), messages=1
+    )
+
+    assert view.previous is not None
+    assert (view.previous.messages, view.previous.at) == (0, NOW)
