@@ -224,7 +224,7 @@ async def test_a_conversation_is_recognised_under_its_alias(store: Store) -> Non
     await turn(store, scope=Scope("acme", "alice", "derived"), messages=3, offered=True)
 
     named = Scope("acme", "alice", "explicit", alias="derived")
-    view = await turn(store, scope=named, at=NOW + 5)
+    view = await turn(store, scope=named, at=NOW + 5, messages=5)
 
     assert view.previous == PastTurn(3, NOW, 300, offered=True)
 
