@@ -1,0 +1,322 @@
+"""Markers leave only with durable originals, and the tool is declared by one rule.
+
+Source: 03-proxy-and-recovery.md 10.5. Case 76 needs extract_llm_sweep and case 77 the Responses
+dialect; neither is part of this build.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import sqlite3
+import time
+from pathlib import Path
+
+import pytest
+
+from dataplane.adapters.stores.sqlite_file import store_path
+from dataplane.core.effects import Commit, Payload, Scope
+from dataplane.core.expand.tool import EXPAND_ANTHROPIC, EXPAND_OPENAI_CHAT
+from dataplane.simulator.server import Recorded
+from tests.dataplane.core.build import anthropic_body
+from tests.dataplane.gateway import TA, TB
+from tests.dataplane.gateway_cases.served import LONG, MASK_ALL, MASKED, Serve, Served
+from tests.dataplane.recovery_cases.scripted import (
+    PLACEHOLDER,
+    X4000,
+    X4000_ID,
+    items,
+    member,
+    results,
+    x,
+)
+
+CHAT = "/v1/chat/completions"
+
+
+def file_of(served: Served) -> Path:
+    return store_path(served.gateway.node.settings.state_dir, "ten_acme")
+
+
+def stashed(served: Served) -> list[str]:
+    """Ids whose originals another process would find now."""
+    with contextlib.closing(sqlite3.connect(f"file:{file_of(served)}?mode=ro", uri=True)) as file:
+        return [row[0] for row in file.execute("SELECT k FROM stash ORDER BY k")]
+
+
+def run_in_store(served: Served, sql: str) -> None:
+    with contextlib.closing(sqlite3.connect(file_of(served))) as file:
+        file.executescript(sql)
+
+
+def gates(served: Served) -> dict[str, int]:
+    found: dict[str, int] = served.stats()["components"]["mask"]["gates"]
+    return found
+
+
+def outputs_at_provider(served: Served) -> list[str]:
+    """The tool outputs of the newest request, as the provider got them."""
+    messages = json.loads(served.sent[-1])["messages"]
+    blocks = (b for m in messages if isinstance(m["content"], list) for b in m["content"])
+    return [block["content"] for block in blocks if block["type"] == "tool_result"]
+
+
+# ---- markers --------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("_", [pytest.param(None, id="03-case-62")])
+async def test_an_original_is_durable_before_the_provider_sees_its_marker(
+    served: Served, _: None
+) -> None:
+    found: list[list[str]] = []
+
+    def look(recorded: Recorded) -> None:
+        found.append(stashed(served))
+
+    served.simulator.on_request = look
+    await served.post(anthropic_body(X4000))
+
+    assert outputs_at_provider(served) == [MASKED.format(id=X4000_ID)]
+    assert found == [[X4000_ID]]
+
+
+@pytest.mark.parametrize("_", [pytest.param(None, id="03-case-63")])
+async def test_an_original_shorter_than_its_marker_stays(served: Served, _: None) -> None:
+    await served.post(anthropic_body("forty characters of output, and no more."))
+
+    assert outputs_at_provider(served) == ["forty characters of output, and no more."]
+    assert gates(served) == {"marker_no_win": 1}
+
+
+@pytest.mark.parametrize(
+    ("spelling", "is_marker"),
+    [
+        pytest.param(r"\u003C\u003ccg:91c9568c40c8d8d1\u003e\u003E", True, id="03-case-64-mixed"),
+        pytest.param(r"\u003c\u003cCG:91c9568c40c8d8d1\u003e\u003e", False, id="03-case-64-CG"),
+    ],
+)
+async def test_a_marker_of_the_session_is_recognised_however_json_spells_it(
+    served: Served, spelling: str, *, is_marker: bool
+) -> None:
+    await served.post(anthropic_body(X4000))
+    body = anthropic_body(X4000, "SPELLING" + "y" * 300).replace(b"SPELLING", spelling.encode())
+
+    await served.post(body)
+
+    assert ("marker_or_kept_verbatim" in gates(served)) is is_marker
+    assert outputs_at_provider(served)[1].endswith("y" * 300) is is_marker
+
+
+@pytest.mark.parametrize("_", [pytest.param(None, id="03-case-65-73")])
+async def test_a_client_that_declares_our_tool_gets_no_second_copy_and_no_marker_from_it(
+    served: Served, _: None
+) -> None:
+    tools = [json.loads(EXPAND_ANTHROPIC), {"name": "b", "input_schema": {"type": "object"}}]
+    body = anthropic_body(LONG, tools=(), metadata={"user_id": "s"})[:-1]
+    body += b', "tools": ' + json.dumps(tools).encode() + b"}"
+
+    await served.post(body)
+
+    assert member(served.sent[0], "tools") == member(body, "tools")
+    assert gates(served) == {}
+    assert "<<cg:" in outputs_at_provider(served)[0]
+
+
+@pytest.mark.parametrize("_", [pytest.param(None, id="03-case-66")])
+async def test_another_tenants_marker_keeps_nothing_from_compaction_and_opens_nothing(
+    served: Served, _: None
+) -> None:
+    await served.post(anthropic_body(X4000), x_context_guru_token=TB)
+    assert "<<cg:" + X4000_ID in outputs_at_provider(served)[0]
+    served.simulator.requests.clear()
+    served.simulator.script({"content": [x(X4000_ID)]}, {"content": "done"})
+
+    await served.post(anthropic_body(f"pasted <<cg:{X4000_ID}>> " + "z" * 300))
+
+    assert "pasted" not in outputs_at_provider(served)[0]
+    assert results(served.sent) == [PLACEHOLDER.format(id=X4000_ID)]
+    assert served.stats()["expand_unresolved_missing"] == 0
+    assert served.stats("birch")["expand_unresolved_missing"] == 0
+
+
+@pytest.mark.parametrize("_", [pytest.param(None, id="03-case-67")])
+async def test_a_marker_inside_a_head_peek_is_made_harmless(serve: Serve, _: None) -> None:
+    document = "pipeline: [mask]\ncomponents: {mask: {keep_recent: 0, min_tokens: 1}}\n"
+    async with serve(document) as served:
+        await served.post(anthropic_body(f"<<cg:{X4000_ID}>> " + "z " * 900))
+
+        assert f"starts: << cg:{X4000_ID}>>" in outputs_at_provider(served)[0]
+
+
+@pytest.mark.parametrize("_", [pytest.param(None, id="03-case-68")])
+async def test_without_a_store_what_is_removed_is_gone_and_nothing_offers_it(
+    served: Served, _: None
+) -> None:
+    served.gateway.node.store.configure("ten_acme", "off")
+
+    await served.post(anthropic_body(X4000), x_context_guru_session="s1")
+    expanded = await served.send(
+        "GET", f"/expand?id={X4000_ID}&session=s1", headers={"x-context-guru-token": TA}
+    )
+
+    assert outputs_at_provider(served) == ["[older tool output masked] "]
+    assert b"context_guru_expand" not in served.sent[0]
+    assert expanded.status_code == 404
+
+
+REFUSES = "CREATE TRIGGER refuses BEFORE INSERT ON stash BEGIN SELECT RAISE(ABORT, 'no'); END;"
+IS_SLOW = """\
+CREATE TRIGGER is_slow BEFORE INSERT ON stash BEGIN SELECT count(*) FROM (
+  WITH RECURSIVE c(n) AS (VALUES(0) UNION ALL SELECT n + 1 FROM c WHERE n < 9000000) SELECT n FROM c
+); END;"""
+
+
+@pytest.mark.parametrize(
+    "trigger",
+    [
+        pytest.param(REFUSES, id="03-case-69-raises"),
+        pytest.param(IS_SLOW, id="03-case-69-slow"),
+    ],
+)
+async def test_what_the_store_cannot_keep_is_not_removed(serve: Serve, trigger: str) -> None:
+    async with serve(store_commit_timeout_ms=250) as served:
+        await served.post(b'{"messages": [{"role": "user", "content": "another session"}]}')
+        run_in_store(served, trigger)
+
+        answer = await served.post(anthropic_body(X4000), x_context_guru_session="s1")
+
+        assert answer.status_code == 200
+        assert outputs_at_provider(served) == [X4000]
+        assert gates(served)["stash_unavailable"] == 1
+
+
+@pytest.mark.parametrize("_", [pytest.param(None, id="03-case-70")])
+async def test_two_originals_never_share_an_id(served: Served, _: None) -> None:
+    scope = Scope("ten_acme", "pa", "s1")
+    other = Commit(scope, time.time(), (Payload(X4000_ID, b"another original"),), ())
+    await served.gateway.node.store.commit(other)
+
+    await served.post(anthropic_body(X4000), x_context_guru_session="s1")
+
+    assert outputs_at_provider(served) == [X4000]
+    assert gates(served) == {"stash_collision": 1}
+
+
+@pytest.mark.parametrize("_", [pytest.param(None, id="03-case-70-owned")])
+async def test_nor_do_they_when_the_session_itself_minted_the_id(served: Served, _: None) -> None:
+    """The first commit above was by the same principal: owning an id is no proof of its text."""
+    await served.post(anthropic_body(X4000), x_context_guru_session="s1")
+    run_in_store(served, "UPDATE stash SET sha = x'00' || substr(sha, 2);")
+
+    await served.post(anthropic_body(X4000, model="m"), x_context_guru_session="s2")
+
+    assert outputs_at_provider(served) == [X4000]
+
+
+# ---- the tool -------------------------------------------------------------------------------
+
+
+def document(**keys: str) -> str:
+    return MASK_ALL + "".join(f"{name}: {value}\n" for name, value in keys.items())
+
+
+@pytest.mark.parametrize("_", [pytest.param(None, id="03-case-71")])
+async def test_the_tool_stands_last_and_the_tools_never_change_from_turn_to_turn(
+    served: Served, _: None
+) -> None:
+    outputs = []
+    for turn in range(11):
+        outputs += [f"output {turn} " * 40] * bool(turn)
+        body = anthropic_body(*outputs, tools=("a", "b"))
+        await served.post(body, x_context_guru_session="s1")
+
+        assert items(served.sent[-1], "tools") == [*items(body, "tools"), EXPAND_ANTHROPIC]
+    assert len({member(sent, "tools") for sent in served.sent}) == 1
+
+
+@pytest.mark.parametrize(
+    ("inject", "members", "expected"),
+    [
+        pytest.param("auto", b"", [], id="03-case-72-auto-without-tools"),
+        pytest.param("auto", b', "tools": []', [], id="03-case-72-auto-empty-tools"),
+        pytest.param("always", b"", [EXPAND_ANTHROPIC], id="03-case-72-always"),
+    ],
+)
+async def test_without_tools_of_its_own_a_client_gets_ours_only_if_always_asked(
+    serve: Serve, inject: str, members: bytes, expected: list[bytes]
+) -> None:
+    async with serve(document(inject_expand=inject)) as served:
+        body = anthropic_body(LONG, tools=())[:-1] + members + b"}"
+        await served.post(body)
+
+        assert items(served.sent[0], "tools") == expected
+
+
+ANY, NAMED, NONE = {"type": "any"}, {"type": "tool", "name": "bash"}, {"type": "none"}
+
+
+@pytest.mark.parametrize(
+    ("choice", "is_offered_before", "injected"),
+    [
+        pytest.param(ANY, False, False, id="03-case-74-any-fresh"),
+        pytest.param(NAMED, False, False, id="03-case-74-named-fresh"),
+        pytest.param(NONE, False, False, id="03-case-74-none-fresh"),
+        pytest.param({"type": "auto"}, False, True, id="03-case-74-auto-fresh"),
+        pytest.param(ANY, True, False, id="03-case-74-any-offered"),
+        pytest.param(NAMED, True, True, id="03-case-74-named-offered"),
+        pytest.param(NONE, True, True, id="03-case-74-none-offered"),
+    ],
+)
+async def test_a_tool_choice_that_is_not_free_keeps_the_tool_out_unless_it_was_offered_before(
+    served: Served, choice: dict[str, str], *, is_offered_before: bool, injected: bool
+) -> None:
+    if is_offered_before:
+        await served.post(anthropic_body(LONG), x_context_guru_session="s1")
+
+    await served.post(anthropic_body(LONG, tool_choice=choice), x_context_guru_session="s1")
+
+    assert (EXPAND_ANTHROPIC in items(served.sent[-1], "tools")) is injected
+
+
+@pytest.mark.parametrize(
+    ("choice", "is_offered_before", "injected"),
+    [
+        pytest.param("none", False, False, id="03-case-74-openai-none-fresh"),
+        pytest.param("none", True, True, id="03-case-74-openai-none-offered"),
+        pytest.param("required", True, False, id="03-case-74-openai-required-offered"),
+    ],
+)
+async def test_the_same_holds_for_the_string_forms_of_openai(
+    served: Served, choice: str, *, is_offered_before: bool, injected: bool
+) -> None:
+    body = {
+        "model": "gpt-5.6",
+        "messages": [{"role": "user", "content": "Fix the test."}],
+        "tools": [{"type": "function", "function": {"name": "bash"}}],
+    }
+    if is_offered_before:
+        await served.post(json.dumps(body).encode(), path=CHAT, authorization="Bearer sk-agent")
+
+    chosen = json.dumps(body | {"tool_choice": choice}).encode()
+    await served.post(chosen, path=CHAT, authorization="Bearer sk-agent")
+
+    assert (EXPAND_OPENAI_CHAT in items(served.sent[-1], "tools")) is injected
+
+
+@pytest.mark.parametrize(
+    ("text", "headers"),
+    [
+        pytest.param("pipeline: [format]\n", {}, id="03-case-75-format-only"),
+        pytest.param(document(inject_expand="never"), {}, id="03-case-75-never"),
+        pytest.param(document(mode="observe"), {}, id="03-case-75-observe"),
+        pytest.param(MASK_ALL, {"x_context_guru_bypass": "true"}, id="03-case-75-bypass"),
+    ],
+)
+async def test_where_nothing_can_be_recovered_no_tool_is_declared(
+    serve: Serve, text: str, headers: dict[str, str]
+) -> None:
+    async with serve(text) as served:
+        body = anthropic_body(LONG)
+        await served.post(body, **headers)
+
+        assert member(served.sent[0], "tools") == member(body, "tools")
