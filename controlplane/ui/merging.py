@@ -8,7 +8,10 @@ from decimal import Decimal
 from controlplane.ui.figures import Stats, all_requests
 
 # Facts about the node, the same for each of its tenants.
-NOT_ADDED = frozenset({"uptime_s", "stash_capacity", "stash_max_bytes", "version", "epoch"})
+NOT_ADDED = frozenset(
+    {"uptime_s", "staleness_s", "inflight", "stash_capacity", "stash_max_bytes", "version", "epoch"}
+    | {"llm_call_timeout_ms", "summarize_call_timeout_ms", "agentdiet_call_timeout_ms"}
+)
 NOT_ADDABLE = ("_avg", "_pct", "_ratio", "_p50", "_p99")
 
 

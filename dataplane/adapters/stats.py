@@ -1,7 +1,9 @@
 """The JSON object of /stats: every field from the first request on, with its zero.
 
 Fields are added and never renamed or removed. A feature that is not part of this build reports
-what it did: nothing. Source: 03-proxy-and-recovery.md 6.1.
+what it did: nothing. Left out, as the source has it, are observe_queue without a pool, keepalive
+without consent, the observe notices without figures, and savings outside single-tenant mode.
+Source: 03-proxy-and-recovery.md 6.1.
 """
 
 from __future__ import annotations

@@ -1,8 +1,7 @@
-"""The metrics page as samples, and a node that has counted everything it was asked."""
+"""The metrics page as samples, and a recorded session sent through a node."""
 
 from __future__ import annotations
 
-import asyncio
 import dataclasses
 
 from prometheus_client.parser import text_string_to_metric_families
@@ -15,18 +14,8 @@ from tests import house
 from tests.dataplane.gateway import TA
 from tests.dataplane.gateway_cases.served import Served
 
-LOOKS, LOOK_EVERY_S = 5000, 0.002
 STARTED_AT = 1_800_000_000.0
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
-
-
-async def counted(served: Served) -> None:
-    """Wait until the node has done with its requests: it counts after the last byte."""
-    for _ in range(LOOKS):
-        if not served.gateway.node.inflight:
-            return
-        await asyncio.sleep(LOOK_EVERY_S)
-    raise AssertionError("a request does not end")
 
 
 def samples(page: str) -> Samples:
@@ -55,5 +44,5 @@ async def replay(served: Served, *, turns: int, key: str = TA, session: str = "r
         pace=Pace(compressed_from=STARTED_AT),
     )
     run = await sending.run("with", lambda _: None)
-    await counted(served)
+    await served.settled()
     return run

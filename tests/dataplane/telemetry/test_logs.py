@@ -10,7 +10,6 @@ import pytest
 from dataplane.adapters.logs import Scrubber
 from tests.dataplane.gateway import TA
 from tests.dataplane.gateway_cases.served import LONG, MASK_ALL, Serve, Served, with_output
-from tests.dataplane.telemetry.reading import counted
 
 PROVIDER_KEY = "sk-ant-api03-" + "k" * 40
 JWT = "eyJhbGciOiJIUzI1NiJ9.eyJzdWIiOiIxMjM0In0.c2lnbmF0dXJlLW9mLWEtdG9rZW4"
@@ -54,7 +53,7 @@ async def test_case_135_no_credential_reaches_the_log(
             await served.simulator.close()
         path = f"/v1/messages/{JWT}" if answer == "path" else "/v1/messages"
         await served.send("POST", path, content=body, headers=headers)
-        await counted(served)
+        await served.settled()
 
     logged = "\n".join(messages(caplog))
     assert "cg.re" in logged
@@ -67,7 +66,7 @@ async def test_case_135_a_credential_that_a_client_names_its_session_by_is_hidde
 ) -> None:
     with caplog.at_level("INFO", logger="headrace"):
         await served.post(with_output(LONG), x_context_guru_session=PROVIDER_KEY)
-        await counted(served)
+        await served.settled()
 
     assert event(caplog, "cg.request")["session"] == "«secret»"
 
@@ -93,7 +92,7 @@ async def test_a_request_is_one_line_with_its_fields(
 ) -> None:
     with caplog.at_level("INFO", logger="headrace"):
         await served.post(with_output(LONG), x_context_guru_session="s")
-        await counted(served)
+        await served.settled()
 
     fields = event(caplog, "cg.request")
     stats = served.stats()
@@ -112,7 +111,7 @@ async def test_components_are_logged_one_by_one_where_that_was_asked_for(
 ) -> None:
     with caplog.at_level("DEBUG", logger="headrace.request"):
         await served.post(with_output(LONG), x_context_guru_session="s")
-        await counted(served)
+        await served.settled()
 
     fields = event(caplog, "cg.component")
     assert (fields["component"], fields["verdict"]) == ("mask", "acted")

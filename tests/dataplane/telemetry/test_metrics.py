@@ -22,7 +22,7 @@ from dataplane.core.pipeline import PipelineStep
 from dataplane.core.turn import Decline, Happened, Step, ToolOutput, Turn
 from tests.dataplane.gateway import TA, TB
 from tests.dataplane.gateway_cases.served import AGENT, LONG, Served, with_output
-from tests.dataplane.telemetry.reading import counted, samples, value
+from tests.dataplane.telemetry.reading import samples, value
 
 UNLABELLED = """
 cg_requests_total cg_tokens_before_total cg_tokens_after_total cg_saved_tokens_total
@@ -62,7 +62,7 @@ UNSAFE = ("cg_savings_ratio", "cg_cache_hit_ratio", "cg_added_latency_ms", "cg_s
 
 
 async def page_of(served: Served) -> str:
-    await counted(served)
+    await served.settled()
     served.gateway.node.pages = MetricsPages(served.gateway.node)
     return (await served.send("GET", "/metrics")).text
 

@@ -10,7 +10,7 @@ import pytest
 from dataplane.core.components import components
 from tests.dataplane.gateway import TA, TB
 from tests.dataplane.gateway_cases.served import LONG, MASK_ALL, Serve, Served, with_output
-from tests.dataplane.telemetry.reading import counted, replay, value
+from tests.dataplane.telemetry.reading import replay, value
 
 TOP = """
 actual_baseline_tokens adjudicate_stray adjusted_saved agentdiet_call_timeout_ms agentdiet_errors
@@ -62,7 +62,7 @@ COUNTERS = (
 
 
 async def stats_of(served: Served, key: str = "") -> dict[str, Any]:
-    await counted(served)
+    await served.settled()
     headers = {"x-context-guru-token": key} if key else {}
     answer = await served.send("GET", "/stats", headers=headers)
     found: dict[str, Any] = answer.json()
