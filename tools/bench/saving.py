@@ -68,7 +68,8 @@ async def save_to_acknowledged_ms(where: Embedded, *, times: int) -> list[float]
     """Milliseconds of each save, from the form's submission to the node's answer."""
     taken = []
     url = where.server.url
-    async with aiohttp.ClientSession(headers={"referer": url + "/"}) as client:
+    jar = aiohttp.CookieJar(unsafe=True)  # cookies of an address, not of a name
+    async with aiohttp.ClientSession(headers={"referer": url + "/"}, cookie_jar=jar) as client:
         await _submit(
             client, url + "/login", "/login", {"email": where.email, "password": where.password}
         )
