@@ -59,7 +59,7 @@ RECALL_PAUSE_S = 0.1  # three tries and their pauses stay within 2 s
 READERS = 4
 DISK_REFUSES_AT = 0.9
 _FAILURES = (TimeoutError, OSError, sqlite3.Error, ValueError)
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.store")
 
 
 def disk_used(path: Path) -> float:
@@ -213,7 +213,7 @@ class SqliteStore:
         elif done.result():
             self.resets.add(tenant)
             self._views.forget(tenant)
-            _log.error("store_reset: a damaged store file was moved aside, tenant=%s", tenant)
+            _log.error("cg.store_reset tenant=%s: a damaged file was moved aside", tenant)
 
     def _forget_damaged(self, tenant: str) -> None:
         """Called by the writer thread: the file is malformed, so check it again."""
@@ -271,7 +271,7 @@ class SqliteStore:
         """One line when a tenant's store begins to fail, not one per request."""
         if tenant not in self._failing:
             self._failing.add(tenant)
-            _log.warning("store unavailable, tenant=%s: %r", tenant, error)
+            _log.warning("cg.store_unavailable tenant=%s: %r", tenant, error)
 
     async def _look_up(self, wanted: Recall) -> sqlite_stash.Lookup | None:
         tenant = wanted.scope.tenant

@@ -30,7 +30,7 @@ SWEEP_EVERY_S = 60.0
 SWEEP_ROWS = 500
 _SWEEP_MORE_S = 0.1
 _SHUT_S = 0.25
-_log = logging.getLogger(__name__)
+_log = logging.getLogger("headrace.store")
 
 
 @dataclass(slots=True)

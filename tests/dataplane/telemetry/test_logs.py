@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import io
 import logging
+import re
 
 import pytest
 
 from dataplane.adapters.logs import Scrubber
+from tests import house
 from tests.dataplane.gateway import TA
 from tests.dataplane.gateway_cases.served import LONG, MASK_ALL, Serve, Served, with_output
 
@@ -116,3 +118,14 @@ async def test_components_are_logged_one_by_one_where_that_was_asked_for(
     fields = event(caplog, "cg.component")
     assert (fields["component"], fields["verdict"]) == ("mask", "acted")
     assert int(fields["delta"]) == -served.stats()["saved_tokens"]
+
+
+def test_every_logger_of_the_data_plane_is_one_that_is_scrubbed() -> None:
+    named = {
+        (path.name, name)
+        for path in sorted((house.ROOT / "dataplane").rglob("*.py"))
+        for name in re.findall(r"getLogger\((.*?)\)", path.read_text(encoding="utf-8"))
+    }
+
+    assert named
+    assert {each for each in named if not each[1].startswith('"headrace')} == set()
