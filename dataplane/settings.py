@@ -7,13 +7,24 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Literal, NamedTuple
 
 _MIB = 1 << 20
 
 
 class SettingsError(ValueError):
     """A setting that the process must not start with; the message names it."""
+
+
+class BodyLimits(NamedTuple):
+    """maximum: bytes, more are refused. big: bytes from which a body needs a place in memory.
+
+    idle_timeout_s: between two chunks.
+    """
+
+    maximum: int
+    big: int
+    idle_timeout_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,6 +37,7 @@ class Settings:
     test_clock: bool = False
     metrics_token: str = ""
     log_level: str = "INFO"
+    force_model: str = ""
     store_durability: Literal["process", "host"] = "process"
     store_commit_timeout_ms: int = 250
     node_inflight_max: int = 512
@@ -36,6 +48,16 @@ class Settings:
     first_byte_timeout_s: float = 600
     silence_timeout_s: float = 900
     auth_fail_per_min: int = 10
+    big_body_bytes: int = 8 * _MIB
+    big_body_slots: int = 16
+
+    def body_limits(self, *, compaction: bool) -> BodyLimits:
+        """compaction: for a request whose purpose is to make a conversation smaller."""
+        return BodyLimits(
+            self.body_max_compaction if compaction else self.body_max,
+            self.big_body_bytes,
+            self.body_idle_timeout_s,
+        )
 
     @property
     def binds_loopback(self) -> bool:
@@ -63,6 +85,7 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Settings:
         test_clock=env.get("HEADRACE_TEST_CLOCK") == "1",
         metrics_token=env.get("HEADRACE_METRICS_TOKEN", ""),
         log_level=(env.get("HEADRACE_LOG_LEVEL") or "info").upper(),
+        force_model=env.get("HEADRACE_FORCE_MODEL", ""),
         store_durability=_durability(env),
         store_commit_timeout_ms=_count(env, "HEADRACE_STORE_COMMIT_TIMEOUT_MS", 250),
         node_inflight_max=_count(env, "HEADRACE_NODE_INFLIGHT_MAX", 512),
@@ -73,6 +96,8 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Settings:
         first_byte_timeout_s=_count(env, "HEADRACE_FIRST_BYTE_TIMEOUT_S", 600),
         silence_timeout_s=_count(env, "HEADRACE_SILENCE_TIMEOUT_S", 900),
         auth_fail_per_min=_count(env, "HEADRACE_AUTH_FAIL_PER_MIN", 10),
+        big_body_bytes=_count(env, "HEADRACE_BIG_BODY_BYTES", 8 * _MIB),
+        big_body_slots=_count(env, "HEADRACE_BIG_BODY_SLOTS", 16),
     )
     if found.test_clock and not found.binds_loopback:
         raise SettingsError(

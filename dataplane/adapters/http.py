@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import zlib
 from collections.abc import Awaitable, Callable, MutableMapping
-from typing import Any
+from dataclasses import replace
+from typing import Any, Protocol
 from urllib.parse import quote
 
 import zstandard
 
 from dataplane.core.identity import Headers
 from dataplane.core.wire.refusal import REFUSALS, Refusal, body_of, headers_of
+from dataplane.settings import BodyLimits
 
 Message = MutableMapping[str, Any]
 Scope = MutableMapping[str, Any]
@@ -19,12 +22,26 @@ Receive = Callable[[], Awaitable[Message]]
 Send = Callable[[Message], Awaitable[None]]
 
 
+LINGER_S = 1.0
+_LEAVE_A_BODY = ("body_too_large", "body_timeout")
+
+
+class Room(Protocol):
+    """Where a large body may stay in memory."""
+
+    async def take(self) -> None: ...
+
+
 class RefusedError(Exception):
     """The request is answered with this named refusal and goes no further."""
 
-    def __init__(self, name: str, *, tenant: str = "", detail: str = "") -> None:
+    def __init__(
+        self, name: str, *, tenant: str = "", detail: str = "", retry_after_s: int = 0
+    ) -> None:
         super().__init__(name)
         self.refusal: Refusal = REFUSALS[name]
+        if retry_after_s:
+            self.refusal = replace(self.refusal, retry_after_s=retry_after_s)
         self.tenant = tenant
         self.detail = detail
 
@@ -75,27 +92,39 @@ class Call:
         client = self.scope.get("client")
         return client[0] if client else ""
 
-    async def read_body(self, *, maximum: int, idle_timeout_s: float) -> bytes:
-        """The whole body. Raises RefusedError for one too large or too slow."""
+    async def read_body(self, limits: BodyLimits, room: Room) -> bytes:
+        """The whole body. Raises RefusedError for one too large or too slow.
+
+        room: taken as soon as the body is known to be a large one.
+        """
         announced = self.header(b"content-length")
-        if announced.isdecimal() and int(announced) > maximum:
-            raise RefusedError("body_too_large")
+        await self._admit_size(int(announced) if announced.isdecimal() else 0, limits, room)
         chunks, size, more = [], 0, True
         while more:
-            try:
-                async with asyncio.timeout(idle_timeout_s):
-                    message = await self._receive()
-            except TimeoutError:
-                raise RefusedError("body_timeout") from None
-            if message["type"] == "http.disconnect":
-                raise DisconnectedError
+            message = await self._next(limits.idle_timeout_s)
             chunk = message.get("body", b"")
             size += len(chunk)
-            if size > maximum:
-                raise RefusedError("body_too_large")
+            await self._admit_size(size, limits, room)
             chunks.append(chunk)
             more = message.get("more_body", False)
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
+
+    @staticmethod
+    async def _admit_size(size: int, limits: BodyLimits, room: Room) -> None:
+        if size > limits.maximum:
+            raise RefusedError("body_too_large")
+        if size > limits.big:
+            await room.take()
+
+    async def _next(self, idle_timeout_s: float) -> Message:
+        try:
+            async with asyncio.timeout(idle_timeout_s):
+                message = await self._receive()
+        except TimeoutError:
+            raise RefusedError("body_timeout") from None
+        if message["type"] == "http.disconnect":
+            raise DisconnectedError
+        return message
 
     async def until_disconnect(self) -> None:
         """Return when the client has gone. The body must have been read."""
@@ -121,7 +150,24 @@ class Call:
     async def refuse(self, error: RefusedError) -> None:
         refusal = error.refusal
         body = body_of(refusal, self.family, request_id=self.request_id, detail=error.detail)
-        await self.respond(refusal.status, body, headers_of(refusal, request_id=self.request_id))
+        headers = headers_of(refusal, request_id=self.request_id)
+        if refusal.name not in _LEAVE_A_BODY:
+            await self.respond(refusal.status, body, headers)
+            return
+        headers += [(b"connection", b"close"), (b"content-length", b"%d" % len(body))]
+        await self.start(refusal.status, headers)
+        await self.write(body)
+        await self._linger()
+        await self.write(b"", more=False)
+
+    async def _linger(self) -> None:
+        """Let the client read the answer: closing while it still sends would destroy it."""
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(LINGER_S):
+                more = True
+                while more:
+                    message = await self._receive()
+                    more = message["type"] == "http.request" and message.get("more_body", False)
 
 
 class Decoder:

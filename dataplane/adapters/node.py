@@ -14,15 +14,17 @@ from functools import partial
 from typing import Any
 
 from dataplane.adapters import logs, views
+from dataplane.adapters.admission import Admission, admitted, wish_of
 from dataplane.adapters.drive import performer
 from dataplane.adapters.gatekeeper import Gatekeeper
 from dataplane.adapters.http import Call, DisconnectedError, Receive, RefusedError, Scope, Send
 from dataplane.adapters.lastgood import LastGood
+from dataplane.adapters.limits import Limits
 from dataplane.adapters.pages import MetricsPages
 from dataplane.adapters.proxy import CLIENT_GONE, Proxy, Ticket
 from dataplane.adapters.publishing import Publisher
 from dataplane.adapters.snapshot_file import node_identity
-from dataplane.adapters.snapshots import Principal, Snapshots, Tenant
+from dataplane.adapters.snapshots import Snapshots, Tenant
 from dataplane.adapters.stores import StoreSet
 from dataplane.adapters.stores.choice import chosen
 from dataplane.adapters.telemetry import Telemetry
@@ -30,6 +32,7 @@ from dataplane.adapters.upstream import UpstreamClient
 from dataplane.core import tokens
 from dataplane.core.config.resource import Source
 from dataplane.core.money import cost
+from dataplane.core.overrides import Wish
 from dataplane.core.record import Record
 from dataplane.core.route import Route, RouteError, match
 from dataplane.core.ulid import RANDOM_BYTES, ulid
@@ -72,7 +75,8 @@ class Node:
         self._proxy = Proxy(settings, self._upstream)
         self._following: asyncio.Task[None] | None = None
         self._idle = asyncio.Event()
-        self._pinned: Counter[tuple[str, str]] = Counter()
+        self.limits = Limits(big_body_slots=settings.big_body_slots)
+        self.pins: Counter[tuple[str, str]] = Counter()
 
     # ---- life -----------------------------------------------------------------------------
 
@@ -116,7 +120,7 @@ class Node:
     def pinned(self) -> int:
         """Configurations that are no longer current and that running requests still hold."""
         current = {(uid, tenant.hash) for uid, tenant in self.snapshots.tenants.items()}
-        return len(self._pinned.keys() - current)
+        return len(self.pins.keys() - current)
 
     def stats(self, tenant: str | None = None) -> dict[str, Any]:
         """The fields of /stats for one tenant id, or for the whole process."""
@@ -178,57 +182,35 @@ class Node:
         except RouteError as error:
             raise RefusedError(str(error)) from None
         call.family = route.envelope
-        self._require_room()
-        principal, tenant = self.gatekeeper.admit(call, slug=route.slug)
-        ticket = self._ticket(call, route, principal, tenant)
-        self._pinned[tenant.body.tenant, tenant.hash] += 1
-        try:
-            await self._proxy.serve(ticket)
-        except DisconnectedError:
-            ticket.record.status, ticket.record.outcome = CLIENT_GONE, "client_disconnect"
-        except RefusedError as error:
-            error.tenant = tenant.body.tenant
-            raise
-        finally:
-            self._release(tenant)
-            ticket.record.serve_ms = (time.perf_counter() - started) * 1000
-            self._account(ticket.record)
+        with admitted(self, call, slug=route.slug) as admission:
+            ticket = self._ticket(route, admission)
+            try:
+                await self._proxy.serve(ticket)
+            except DisconnectedError:
+                ticket.record.status, ticket.record.outcome = CLIENT_GONE, "client_disconnect"
+            finally:
+                ticket.record.serve_ms = (time.perf_counter() - started) * 1000
+                self.account(ticket.record)
 
-    def _release(self, tenant: Tenant) -> None:
-        key = (tenant.body.tenant, tenant.hash)
-        self._pinned[key] -= 1
-        if not self._pinned[key]:
-            del self._pinned[key]
-
-    def _require_room(self) -> None:
-        if self.is_draining:
-            raise RefusedError("draining")
-        if self.inflight > self.settings.node_inflight_max:
-            raise RefusedError("overloaded")
-
-    def _ticket(self, call: Call, route: Route, principal: Principal, tenant: Tenant) -> Ticket:
+    def _ticket(self, route: Route, admission: Admission) -> Ticket:
+        call, tenant = admission.call, admission.tenant
         name = tenant.body.upstreams.get(route.family, "")
         upstream = self.snapshots.upstreams.get(name)
         if upstream is None:
-            raise RefusedError("no_upstream", tenant=tenant.body.tenant)
-        record = Record(
-            call.request_id,
-            tenant.body.tenant,
-            route.name,
-            route.family,
-            self.instant(call),
-            snapshot=tenant.hash,
-            variant=tenant.variant.id if tenant.variant else "",
-        )
+            raise RefusedError("no_upstream")
+        plan, ignored = tenant.plan_for(wish_of(call) if route.dialect else Wish())
         return Ticket(
             call,
             route,
             tenant,
-            principal.name,
-            record,
+            admission.principal.name,
+            admission.record(route.name, route.family),
             upstream.base_url.rstrip("/"),
             performer(self.store, partial(self.telemetry.committed, tenant=tenant.body.tenant)),
             persists=self.store.backend_for(tenant.body.tenant).persists,
+            room=admission.room,
+            plan=plan,
+            ignored=ignored,
         )
 
     def instant(self, call: Call) -> float:
@@ -241,7 +223,7 @@ class Node:
                 raise RefusedError("bad_body", detail="x-headrace-now is not a number.") from None
         return time.time()
 
-    def _account(self, record: Record) -> None:
+    def account(self, record: Record) -> None:
         if record.usage is not None:
             priced = self.snapshots.price_card.find(record.model)
             record.cost_usd = cost(record.usage, priced.rates if priced else None)

@@ -14,6 +14,7 @@ from typing import Any
 
 from dataplane.adapters.drive import drive
 from dataplane.adapters.http import Call, Decoder, DisconnectedError, RefusedError
+from dataplane.adapters.limits import BodyRoom
 from dataplane.adapters.snapshots import Tenant
 from dataplane.adapters.upstream import Response, UpstreamClient, UpstreamError
 from dataplane.core import bypass
@@ -23,6 +24,8 @@ from dataplane.core.expand.opening import open_relay
 from dataplane.core.expand.plain import PlainRelay, PlainStream
 from dataplane.core.expand.relay import EVENT_STREAM, JSON, Answer, Deliver, Outcome, Relay
 from dataplane.core.identity import has_provider_key
+from dataplane.core.overrides import Ignored
+from dataplane.core.plan import Plan
 from dataplane.core.record import Record
 from dataplane.core.route import Route
 from dataplane.core.wire.headers import client_headers, upstream_headers
@@ -47,6 +50,9 @@ class Ticket:
     base_url: str
     perform: Callable[[Effect], Awaitable[Any]]
     persists: bool
+    room: BodyRoom
+    plan: Plan
+    ignored: Ignored | None = None
 
 
 class Proxy:
@@ -61,9 +67,8 @@ class Proxy:
         call = ticket.call
         if not has_provider_key(call.headers):
             raise RefusedError("no_provider_key", tenant=ticket.tenant.body.tenant)
-        body = await call.read_body(
-            maximum=self._settings.body_max, idle_timeout_s=self._settings.body_idle_timeout_s
-        )
+        limits = self._settings.body_limits(compaction=ticket.route.may_be_large)
+        body = await call.read_body(limits, ticket.room)
         carrying = _Carrying(self._settings, self._upstream, ticket, body)
         try:
             async with asyncio.TaskGroup() as group:
@@ -128,10 +133,10 @@ class _Carrying:
             agent_header=call.header(b"x-claude-code-agent-id"),
             wants_bypass=call.header(b"x-context-guru-bypass").lower() == "true",
             is_encoded=call.header(b"content-encoding").lower() not in {"", "identity"},
+            force_model=self._settings.force_model,
         )
-        plan = self._ticket.tenant.plan
         self._exchange = Exchange(
-            plan, asked, persists=self._ticket.persists, clock=time.perf_counter
+            self._ticket.plan, asked, persists=self._ticket.persists, clock=time.perf_counter
         )
         started = time.perf_counter()
         try:
@@ -140,17 +145,14 @@ class _Carrying:
             # Fail open: the body that came in can always be sent.
             log.exception("cg.rewrite_failed tenant=%s", record.tenant or "local")
             record.rewrite_failed = True
-            outgoing = Outgoing(self._body, bypass.REWRITE_FAILED.name)
+            outgoing = Outgoing(self._exchange.pristine, bypass.REWRITE_FAILED.name)
         record.added_ms = (time.perf_counter() - started) * 1000
         self._note(outgoing)
         return outgoing
 
     def _note(self, outgoing: Outgoing) -> None:
         record = self._ticket.record
-        record.session, _, record.thread = outgoing.identity
-        record.model, record.report = outgoing.model, outgoing.report
-        record.bypassed, record.compacted = outgoing.bypassed, outgoing.compacted
-        record.cache_phase = outgoing.cache_phase
+        record.take(outgoing)
         record.recoveries = self._exchange.recoveries if self._exchange else record.recoveries
 
     async def _send(self, body: bytes) -> Response:
@@ -174,7 +176,7 @@ class _Carrying:
         self._ticket.record.upstream_ms = (time.perf_counter() - self._sent_at) * 1000
         try:
             self._relay = self._open_relay(response, outgoing)
-            answer = _ClientAnswer(self._ticket.call, self._ticket.record, response, self._relay)
+            answer = _ClientAnswer(self._ticket, response, self._relay)
             verdict = await self._round(response, answer)
             while isinstance(verdict, Answer):
                 response.close()
@@ -257,11 +259,13 @@ class _Carrying:
 class _ClientAnswer:
     """The response to the client: one head, then bytes, from however many upstream rounds."""
 
-    def __init__(self, call: Call, record: Record, response: Response, relay: Relay) -> None:
+    def __init__(self, ticket: Ticket, response: Response, relay: Relay) -> None:
+        record = ticket.record
         self.relay = relay
         self.response = response
-        self._call = call
+        self._call = ticket.call
         self._record = record
+        self._ignored = ticket.ignored
         self._started_at = time.perf_counter()
         self._started = False
         self._inspects = not isinstance(relay, PlainRelay | PlainStream)
@@ -286,10 +290,10 @@ class _ClientAnswer:
         changed = self._inspects
         headers = client_headers(self.response.headers, changed=changed)
         headers.append((b"x-context-guru-request-id", self._call.request_id.encode()))
-        report = self._record.report
-        if report is not None:
-            headers.append((b"x-context-guru-tokens-before", b"%d" % report.tokens_before))
-            headers.append((b"x-context-guru-tokens-after", b"%d" % report.tokens_after))
+        if self._record.report is not None:
+            headers += self._record.report.headers
+        if self._ignored is not None:
+            headers.append(self._ignored.header)
         if length is not None and changed:
             headers.append((b"content-length", b"%d" % length))
         await self._call.start(self.response.status, headers)

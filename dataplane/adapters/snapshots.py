@@ -35,6 +35,7 @@ from dataplane.core.config.resource import (
     Variant,
 )
 from dataplane.core.money import PriceCard, PriceError
+from dataplane.core.overrides import Ignored, Overrides, Wish
 from dataplane.core.plan import Plan
 
 log = logging.getLogger("headrace.snapshots")
@@ -51,6 +52,12 @@ class Tenant:
     hash: str
     plan: Plan
     variant: Variant | None
+    overrides: Overrides
+
+    def plan_for(self, wish: Wish) -> tuple[Plan, Ignored | None]:
+        """The plan that a request runs, and why it is not the one it asked for."""
+        found = self.overrides.plan(wish) if any(wish) else self.plan
+        return (self.plan, found) if isinstance(found, Ignored) else (found, None)
 
 
 @dataclass(frozen=True, slots=True)
@@ -214,7 +221,10 @@ class Snapshots:
         base = next((variant for variant in body.variants if variant.role == "base"), None)
         plan = Plan(kill=body.kill) if base is None else _compiled(base, body)
         envelope = fetched.envelope
-        tenant = Tenant(body, (envelope.epoch, envelope.version), envelope.hash, plan, base)
+        overrides = Overrides(body, base, components())
+        tenant = Tenant(
+            body, (envelope.epoch, envelope.version), envelope.hash, plan, base, overrides
+        )
         try:
             self.on_tenant(tenant)
         except StoreUnavailableError as error:

@@ -7,6 +7,7 @@ were. Source: 03-proxy-and-recovery.md 2.9, 2.10, 8.2; 06-stack.md 6.
 from __future__ import annotations
 
 import asyncio
+import io
 import socket
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -17,6 +18,7 @@ from yarl import URL
 from dataplane.settings import Settings
 
 Headers = Sequence[tuple[bytes, bytes]]
+IN_PIECES_BYTES = 1 << 20
 KEEP_ALIVE_S = 55  # stays below a peer's usual 60, so that an idle socket is ours to close
 _OWN_HEADERS = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 
@@ -117,7 +119,8 @@ class UpstreamClient:
                     method,
                     URL(url, encoded=True),
                     headers=[(name.decode("latin-1"), _text(value)) for name, value in headers],
-                    data=body,
+                    # From a file the client sends in pieces and lets other streams in between.
+                    data=io.BytesIO(body) if body and len(body) > IN_PIECES_BYTES else body,
                     allow_redirects=False,
                 )
         except TimeoutError as error:

@@ -13,6 +13,7 @@ from urllib.parse import parse_qs
 import msgspec
 
 from dataplane.adapters import sheets
+from dataplane.adapters.compact import compact
 from dataplane.adapters.gatekeeper import is_direct_loopback
 from dataplane.adapters.http import Call, RefusedError
 from dataplane.adapters.sheets import Count
@@ -188,4 +189,5 @@ OWN: dict[str, View] = {
     "/stats": show_stats,
     "/metrics": metrics,
     "/expand": expand,
+    "/compact": compact,
 }

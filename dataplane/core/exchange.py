@@ -34,12 +34,17 @@ from dataplane.core.wire.message import Conversation, Dialect
 from dataplane.core.wire.spans import STRING, Span, UnparseableError, elements, outline
 from dataplane.core.wire.splice import Edit, append_to_array, splice, string_literal
 
+# Bodies that are compacted for their caller: no provider has cached what precedes them here.
+COMPACT_THREAD = "compact"
+
 
 @dataclass(frozen=True, slots=True)
 class Asked:
     """What the request says outside its body.
 
-    at: seconds, the instant that everything in this request is decided by.
+    at: seconds, the instant that everything in this request is decided by. force_model: the
+    operator's model for the whole process, "" for none. stays_here: the result goes back to the
+    caller and not to a provider, so nothing is declared in it and no turn of the agent is counted.
     """
 
     dialect: Dialect
@@ -50,6 +55,8 @@ class Asked:
     agent_header: str = ""
     wants_bypass: bool = False
     is_encoded: bool = False
+    force_model: str = ""
+    stays_here: bool = False
 
 
 @dataclass(slots=True)
@@ -87,11 +94,13 @@ class Exchange:
         self._clock = clock
         self._recovery = Recovery(Scope(asked.tenant, asked.principal, ""), asked.at)
         self._sent = b""
+        self.pristine = b""
 
     # ---- request side -------------------------------------------------------------------
 
     def prepare(self, body: bytes) -> Core[Outgoing]:
         """The body to send. Whatever cannot be shaped is sent as it came, by name."""
+        self.pristine = body
         outgoing = yield from self._prepared(body)
         self._sent, self._recovery.emitted = outgoing.body, outgoing.emitted
         return outgoing
@@ -104,6 +113,7 @@ class Exchange:
         if self._asked.is_encoded:
             return Outgoing(body, bypass.ENCODED_REQUEST.name)
         try:
+            self.pristine = body = self._with_model(body)
             conversation = decode(self._asked.dialect, body)
         except UnparseableError:
             return Outgoing(body, bypass.UNPARSEABLE.name)
@@ -111,11 +121,20 @@ class Exchange:
             return Outgoing(body, bypass.NO_MESSAGES.name)
         return (yield from self._shaped(conversation))
 
+    def _with_model(self, body: bytes) -> bytes:
+        """The body with the model that the operator or the document prescribes, if any."""
+        model = self._asked.force_model or self._plan.host.force_model
+        if not model or self._asked.stays_here:
+            return body
+        return envelope.with_model(body, model)
+
     def _shaped(self, conversation: Conversation) -> Core[Outgoing]:
         asked = self._asked
         identity = identify(
             conversation, session_header=asked.session_header, agent_header=asked.agent_header
         )
+        if asked.stays_here:
+            identity = Identity(identity.session, thread=COMPACT_THREAD)
         scope = Scope(
             asked.tenant, asked.principal, identity.session, identity.thread, identity.alias
         )
@@ -169,7 +188,9 @@ class Exchange:
         that comes and goes would flip the whole cached prefix.
         """
         wanted = self._plan.host.inject_expand
-        if wanted == "never" or not self._persists or _is_relayed(conversation):
+        if wanted == "never" or not self._persists or self._asked.stays_here:
+            return False
+        if _is_relayed(conversation):
             return False
         choice = conversation.tool_choice
         if choice != "auto" and not (offered and choice in {"none", "named"}):
@@ -234,7 +255,9 @@ class Exchange:
             cached_through=lifetime.cached_through(previous, len(conversation.messages)),
             cache_is_cold=lifetime.is_cold(life, idle),
             persists=self._persists,
-            recoverable=(outgoing.intercepts or not host.recovery_require_path)
+            recoverable=(
+                outgoing.intercepts or self._asked.stays_here or not host.recovery_require_path
+            )
             and not self._plan.kill.no_new_offloads,
             clock=self._clock,
         )

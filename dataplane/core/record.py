@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from dataplane.core.exchange import Outgoing
 from dataplane.core.expand.recovery import Recoveries
 from dataplane.core.report import RunReport
 from dataplane.core.wire.usage import Usage
@@ -51,3 +52,10 @@ class Record:
     rewrite_failed: bool = False
     pristine_resend: str = ""
     variant: str = ""
+
+    def take(self, outgoing: Outgoing) -> None:
+        """Note what the request became."""
+        self.session, _, self.thread = outgoing.identity
+        self.model, self.report = outgoing.model, outgoing.report
+        self.bypassed, self.compacted = outgoing.bypassed, outgoing.compacted
+        self.cache_phase = outgoing.cache_phase

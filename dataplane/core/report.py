@@ -70,5 +70,13 @@ class RunReport:
     bypassed: str = ""
 
     @property
+    def headers(self) -> list[tuple[bytes, bytes]]:
+        """What the caller is told of the run."""
+        return [
+            (b"x-context-guru-tokens-before", b"%d" % self.tokens_before),
+            (b"x-context-guru-tokens-after", b"%d" % self.tokens_after),
+        ]
+
+    @property
     def saved(self) -> int:
         return max(0, self.tokens_before - self.tokens_after)

@@ -45,6 +45,11 @@ class Route(NamedTuple):
     slug: str = ""
 
     @property
+    def may_be_large(self) -> bool:
+        """The provider's own compaction of a conversation, which may be the whole of it."""
+        return self.path == _RESPONSES + "/compact"
+
+    @property
     def envelope(self) -> str:
         """Whose error envelope the caller understands."""
         return "anthropic" if self.family == "anthropic" else "openai"

@@ -9,7 +9,7 @@ import msgspec
 
 from dataplane.core.components.cachesplit import split_point
 from dataplane.core.wire.message import Conversation
-from dataplane.core.wire.spans import ARRAY, STRING, Member, Span, elements, members
+from dataplane.core.wire.spans import ARRAY, STRING, Member, Span, elements, members, outline
 from dataplane.core.wire.splice import Edit, add_member, append_to_array, splice, string_literal
 
 _MARKS = ("cache_control", "cachePoint")
@@ -23,6 +23,17 @@ def declare_tool(conversation: Conversation, definition: bytes) -> Edit:
     if conversation.body[tools.value.start] != ARRAY:
         return Edit(tools.value, b"[" + definition + b"]")
     return append_to_array(tools.value, [definition], empty=not conversation.tool_names)
+
+
+def with_model(body: bytes, model: str) -> bytes:
+    """The body with this model, the rest of it as it came. Raises UnparseableError."""
+    top, _ = outline(body)
+    literal = string_literal(model)
+    named = top.get("model")
+    if named is not None:
+        return splice(body, [Edit(named.value, literal)])
+    start = body.index(b"{") + 1
+    return splice(body, [Edit(Span(start, start), b'"model":' + literal + b"," * bool(top))])
 
 
 def split_volatile_tail(conversation: Conversation) -> Edit | None:

@@ -78,6 +78,15 @@ REFUSALS = _refusals(
         retry_after_s=60,
     ),
     Refusal(
+        "rate_limited", 429, "rate_limit_error", "This tenant's requests per minute are used up.",
+        "rate_limit", retry=True,
+    ),
+    Refusal(
+        "concurrency_limited", 429, "rate_limit_error",
+        "This tenant has as many requests running as it may.",
+        "concurrency", retry=True, retry_after_s=1,
+    ),
+    Refusal(
         "unsupported_upgrade", 501, "api_error", "This address does not speak that protocol."
     ),
     Refusal(

@@ -1,0 +1,111 @@
+"""POST /compact: the pipeline for a caller who sends the result itself.
+
+Whatever goes wrong behind the door, the caller gets its own body back.
+Source: 03-proxy-and-recovery.md 1.2, 2.6.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import logging
+import time
+from functools import partial
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs
+
+from msgspec.structs import replace
+
+from dataplane.adapters.admission import Admission, admitted, wish_of
+from dataplane.adapters.drive import drive, performer
+from dataplane.adapters.http import Call, RefusedError
+from dataplane.core import bypass
+from dataplane.core.exchange import Asked, Exchange, Outgoing
+from dataplane.core.overrides import Ignored
+from dataplane.core.plan import Plan
+from dataplane.core.record import Record
+from dataplane.core.wire.message import Dialect
+
+if TYPE_CHECKING:
+    from dataplane.adapters.node import Node
+
+log = logging.getLogger("headrace.compact")
+_DIALECTS = {
+    "openai": Dialect.OPENAI_CHAT,
+    "anthropic": Dialect.ANTHROPIC,
+    "responses": Dialect.OPENAI_RESPONSES,
+}
+_CACHE_MODES = ("auto", "on", "off")
+
+
+async def compact(node: Node, call: Call) -> None:
+    """Answer with the body after the pipeline; nothing is declared in it or sent upstream."""
+    if call.method != "POST":
+        raise RefusedError("method_not_allowed")
+    with admitted(node, call) as admission:
+        body = await call.read_body(node.settings.body_limits(compaction=True), admission.room)
+        query = parse_qs(call.scope.get("query_string", b"").decode("latin-1"))
+        options = {name: values[-1] for name, values in query.items()}
+        dialect = _DIALECTS.get(options.get("provider", "openai"))
+        record = admission.record("compact", dialect.family if dialect else "")
+        plan, ignored = _plan(admission, options)
+        outgoing = Outgoing(body)
+        if dialect is not None:
+            exchange = _exchange(node, admission, plan, dialect)
+            outgoing = await _compacted(node, exchange, record, body)
+        await _respond(call, outgoing, ignored)
+        record.status = call.status
+        node.account(record)
+
+
+def _plan(admission: Admission, options: dict[str, str]) -> tuple[Plan, Ignored | None]:
+    wish = wish_of(admission.call, preset=options.get("preset", ""))
+    plan, ignored = admission.tenant.plan_for(wish)
+    mode = options.get("cache", "")
+    if mode in _CACHE_MODES:
+        plan = dataclasses.replace(plan, host=replace(plan.host, cache_mode=mode))
+    return plan, ignored
+
+
+def _exchange(node: Node, admission: Admission, plan: Plan, dialect: Dialect) -> Exchange:
+    call, tenant = admission.call, admission.tenant.body.tenant
+    asked = Asked(
+        dialect,
+        tenant,
+        admission.principal.name,
+        admission.at,
+        session_header=call.header(b"x-context-guru-session"),
+        wants_bypass=call.header(b"x-context-guru-bypass").lower() == "true",
+        is_encoded=call.header(b"content-encoding").lower() not in {"", "identity"},
+        stays_here=True,
+    )
+    persists = node.store.backend_for(tenant).persists
+    return Exchange(plan, asked, persists=persists, clock=time.perf_counter)
+
+
+async def _compacted(node: Node, exchange: Exchange, record: Record, body: bytes) -> Outgoing:
+    perform = performer(node.store, partial(node.telemetry.committed, tenant=record.tenant))
+    started = time.perf_counter()
+    try:
+        outgoing = await drive(exchange.prepare(body), perform)
+    except Exception:
+        log.exception("cg.rewrite_failed tenant=%s", record.tenant or "local")
+        record.rewrite_failed = True
+        outgoing = Outgoing(body, bypass.REWRITE_FAILED.name)
+    record.added_ms = record.serve_ms = (time.perf_counter() - started) * 1000
+    record.take(outgoing)
+    return outgoing
+
+
+async def _respond(call: Call, outgoing: Outgoing, ignored: Ignored | None) -> None:
+    headers = [
+        (b"content-type", b"application/json"),
+        (b"x-context-guru-request-id", call.request_id.encode()),
+        (b"x-context-guru-session", outgoing.identity.session.encode()),
+    ]
+    if outgoing.report is not None:
+        headers += outgoing.report.headers
+    if ignored is not None:
+        headers.append(ignored.header)
+    if outgoing.bypassed == bypass.ENCODED_REQUEST.name:
+        headers.append((b"content-encoding", call.header(b"content-encoding").encode("latin-1")))
+    await call.respond(200, outgoing.body, headers)
