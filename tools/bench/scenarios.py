@@ -220,11 +220,14 @@ async def compaction(bench: Bench) -> list[Row]:
 async def store_commits(bench: Bench) -> list[Row]:
     """64 sessions that each take a turn every 0.64 s, with a new original of about 12 KB."""
     url = bench.shaping.url
+    sessions = [
+        [bodies.agent_body(outputs=turn, size=12_000, seed=1000 + number) for turn in range(2, 10)]
+        for number in range(64)
+    ]
 
     async def one(client: aiohttp.ClientSession, number: int) -> None:
         await asyncio.sleep(number * 0.01)
-        for turn in range(2, 10):
-            body = bodies.agent_body(outputs=turn, size=12_000, seed=1000 + number)
+        for body in sessions[number]:
             await load.post(client, url + "/v1/messages", body, headers(f"commit-{number}"))
             await asyncio.sleep(0.64)
 
