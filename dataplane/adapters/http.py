@@ -5,8 +5,9 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import zlib
-from collections.abc import Awaitable, Callable, MutableMapping
+from collections.abc import Awaitable, Callable, Iterator, MutableMapping
 from dataclasses import replace
+from functools import partial
 from typing import Any, Protocol
 from urllib.parse import quote
 
@@ -170,25 +171,57 @@ class Call:
                     more = message["type"] == "http.request" and message.get("more_body", False)
 
 
+DECODED_MAX_BYTES = 64 << 20
+DECODED_MAX_RATIO = 200
+_ALWAYS_ALLOWED_BYTES = 1 << 20
+_ZSTD_SLICE_BYTES = 256  # a few bytes can stand for a block of 128 KiB
+
+
 class Decoder:
-    """Takes the content coding off a response body; `known` is False for one we cannot read."""
+    """Takes the content coding off a response body; `known` is False for one we cannot read.
+
+    A body that is no answer but a bomb ends with a ValueError: more than DECODED_MAX_BYTES, or
+    more than DECODED_MAX_RATIO times what came.
+    """
 
     def __init__(self, coding: str) -> None:
         self.known = True
-        self._decode: Callable[[bytes], bytes] = bytes
+        self._taken = self._given = 0
+        self._pieces: Callable[[bytes], Iterator[bytes]] = lambda _: iter(())
         if coding in {"gzip", "x-gzip", "deflate"}:
-            self._decode = zlib.decompressobj(wbits=zlib.MAX_WBITS | 32).decompress
+            self._pieces = partial(_inflated, zlib.decompressobj(wbits=zlib.MAX_WBITS | 32))
         elif coding == "zstd":
-            self._decode = zstandard.ZstdDecompressor().decompressobj().decompress
+            self._pieces = partial(_unpacked, zstandard.ZstdDecompressor().decompressobj())
         elif coding not in {"", "identity"}:
             self.known = False
         self.is_identity = coding in {"", "identity"}
 
     def feed(self, chunk: bytes) -> bytes:
-        """The plain bytes of a chunk. Raises ValueError for a damaged body."""
+        """The plain bytes of a chunk. Raises ValueError for a damaged body, or a bomb."""
         if self.is_identity:
             return chunk
+        self._taken += len(chunk)
+        allowed = min(
+            DECODED_MAX_BYTES, max(_ALWAYS_ALLOWED_BYTES, DECODED_MAX_RATIO * self._taken)
+        )
+        plain = []
         try:
-            return self._decode(chunk)
+            for piece in self._pieces(chunk):
+                self._given += len(piece)
+                if self._given > allowed:
+                    raise ValueError("the body grows beyond all measure")
+                plain.append(piece)
         except (zlib.error, zstandard.ZstdError) as error:
             raise ValueError("damaged content coding") from error
+        return b"".join(plain)
+
+
+def _inflated(inflater: Any, chunk: bytes) -> Iterator[bytes]:
+    while chunk:
+        yield inflater.decompress(chunk, _ALWAYS_ALLOWED_BYTES)
+        chunk = inflater.unconsumed_tail
+
+
+def _unpacked(unpacker: Any, chunk: bytes) -> Iterator[bytes]:
+    for at in range(0, len(chunk), _ZSTD_SLICE_BYTES):
+        yield unpacker.decompress(chunk[at : at + _ZSTD_SLICE_BYTES])

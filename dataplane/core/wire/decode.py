@@ -12,6 +12,7 @@ import msgspec
 
 from dataplane.core.content import Content
 from dataplane.core.wire import anthropic, openai, responses
+from dataplane.core.wire.depth import is_too_deep
 from dataplane.core.wire.marks import breakpoints
 from dataplane.core.wire.message import Conversation, Dialect, Message, Role
 from dataplane.core.wire.spans import (
@@ -43,6 +44,8 @@ def decode(dialect: Dialect, body: bytes) -> Conversation:
     message that holds a lone surrogate is presented, but locating its text raises.
     """
     _require_utf8(body)
+    if is_too_deep(body):
+        raise UnparseableError("too deep")
     top, readable = outline(body)
     return _conversation(dialect, body, readable, top)
 
