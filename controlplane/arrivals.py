@@ -6,12 +6,15 @@ import re
 import secrets
 from collections.abc import Callable
 
+from django.conf import settings
 from django.contrib.auth import logout
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponse
 
 from controlplane.accounts import websessions
 from controlplane.accounts.models import User
+from controlplane.accounts.scopes import Scope, scope_of, scope_of_user
+from controlplane.accounts.tokens import authenticate_token
 from controlplane.accounts.websessions import Machine
 from controlplane.audit.origin import Origin, coming_from
 
@@ -65,6 +68,28 @@ class SignedInMachines:
         if row.slid:
             request.session.modified = True
         return key
+
+
+def scope_of_request(request: HttpRequest) -> Scope:
+    """What whoever sent the request reaches; looked up once for each.
+
+    A browser's session counts, or else a bearer token: never the token beside a session cookie,
+    because a page that makes a browser send one must not gain the other's powers.
+    """
+    found: Scope | None = getattr(request, "principal_scope", None)
+    if found is None:
+        found = _looked_up(request)
+        request.principal_scope = found  # type: ignore[attr-defined]
+    return found
+
+
+def _looked_up(request: HttpRequest) -> Scope:
+    if settings.SESSION_COOKIE_NAME in request.COOKIES:
+        return scope_of_user(request.user)
+    scheme, _, credential = request.headers.get("authorization", "").partition(" ")
+    if scheme.lower() != "bearer":
+        return scope_of_user(request.user)
+    return scope_of(authenticate_token(credential.strip(), address_of(request)))
 
 
 def machine_of(request: HttpRequest) -> Machine:

@@ -52,7 +52,7 @@ def issue_token(
 
 
 def _drafted(user: User, name: str, terms: TokenTerms) -> ApiToken:
-    longest = longest_days(terms.tenant.organisation if terms.tenant else terms.organisation)
+    longest = longest_days(terms)
     if not 1 <= terms.days <= longest:
         raise ValidationError(f"A token lives for 1 to {longest} days.")
     unknown = set(terms.scopes) - PERMISSIONS[Membership.Role.MANAGER]
@@ -69,8 +69,9 @@ def _drafted(user: User, name: str, terms: TokenTerms) -> ApiToken:
     )
 
 
-def longest_days(organisation: Organisation | None) -> int:
-    """The organisation's policy; for the deployment the default of policies."""
+def longest_days(token: ApiToken | TokenTerms) -> int:
+    """What the policy of its organisation says; for the deployment the default of policies."""
+    organisation = token.tenant.organisation if token.tenant else token.organisation
     policy = organisation.policy if organisation else {}
     return int(policy.get("max_token_days", MAX_TOKEN_DAYS))
 
@@ -115,7 +116,7 @@ def rotate_token(
         scopes=token.scopes,
         ip_allow=token.ip_allow,
         rotated_from=token,
-        expires_at=now + min(lifetime, timedelta(days=longest_days(token.organisation))),
+        expires_at=now + min(lifetime, timedelta(days=longest_days(token))),
     )
     before = {"expires_at": token.expires_at.isoformat()}
     token.expires_at = until

@@ -138,7 +138,7 @@ class Secret(models.Model):
     key_id = models.CharField(max_length=32)
     fingerprint = models.CharField(max_length=8)
     version = models.PositiveIntegerField(default=0)
-    updated_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+    updated_by = models.ForeignKey(User, models.PROTECT, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     updated_at = models.DateTimeField(auto_now=True)
 

@@ -113,7 +113,7 @@ class Invitation(models.Model):
     role = models.CharField(max_length=8, choices=Membership.Role)
     tenants = models.ManyToManyField(Tenant, blank=True, related_name="+")
     token_hash = models.CharField(max_length=64, unique=True, editable=False)
-    created_by = models.ForeignKey(User, models.PROTECT, null=True, related_name="+")
+    created_by = models.ForeignKey(User, models.PROTECT, null=True, blank=True, related_name="+")
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
     accepted_at = models.DateTimeField(null=True, blank=True)

@@ -8,8 +8,9 @@ from contextlib import ExitStack
 from typing import Any
 
 import uvicorn
-from django.core.management.base import BaseCommand
+from django.core.management.base import BaseCommand, CommandError
 
+from controlplane.accounts import vault
 from controlplane.accounts.models import Tenant
 from controlplane.accounts.queries import managers
 from controlplane.cli import database, simulated, welcome
@@ -32,12 +33,21 @@ class Command(BaseCommand):
         with ExitStack() as stack:
             with database.set_up_alone(ENVIRONMENT.data_dir):
                 database.migrate()
+                refuse_unreadable_secrets()
                 port = simulated_port()
                 self.stdout.write(greeting(options["tenant"], port), ending="\n\n")
             if port is not None:
                 stack.enter_context(simulated.running(port))
             self.stdout.flush()
             serve()
+
+
+def refuse_unreadable_secrets() -> None:
+    """Not to find out when a provider asks for the key (04 section 8.5)."""
+    try:
+        vault.refuse_unreadable()
+    except vault.UnreadableSecretsError as problem:
+        raise CommandError(str(problem)) from problem
 
 
 def stop(_signal: int, _frame: object) -> None:

@@ -1,0 +1,199 @@
+"""Every route, every kind of visitor, exactly the permitted answer (04 sections 6.1, 8.4: A-02).
+
+A new route fails here until it has a line in ROUTES. A line with another method of the same
+route is another deed; every method without a line must be refused to everyone as a method.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import pytest
+from django.test import Client
+from django.urls import URLPattern, URLResolver, get_resolver
+
+from controlplane.accounts.actions import issue_key
+from controlplane.accounts.models import DataPlaneKey, Organisation, Tenant
+from controlplane.accounts.tokens import issue_token
+from controlplane.accounts.upstreams import create_upstream
+from controlplane.audit.models import AuditEvent
+from tests.controlplane.conftest import person
+
+VISITORS = ("anonymous", "foreign", "viewer", "operator", "admin", "manager")
+METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
+SIGN_IN = "sign in"  # led to the sign-in page
+OK, DONE, WRONG, FORBIDDEN, ABSENT, NOT_SO = 200, 302, 422, 403, 404, 405
+Expected = int | str
+
+
+@dataclass(frozen=True)
+class Deed:
+    """One method of one route, what is sent, and the answer for each kind of visitor.
+
+    route: as Django prints it. A path names the visited tenant by its uid: "foreign" is an admin
+    of another organisation, whose own tenant has the same slug.
+    """
+
+    method: str
+    route: str
+    answers: tuple[Expected, ...]
+    body: Mapping[str, str] = field(default_factory=dict)
+
+    def __str__(self) -> str:
+        return f"{self.method} /{self.route}"
+
+
+def everyone(answer: Expected) -> tuple[Expected, ...]:
+    return (answer,) * len(VISITORS)
+
+
+# In the order of VISITORS: nobody, an admin of elsewhere, viewer, operator, admin, manager.
+MEMBERS = (SIGN_IN, OK, OK, OK, OK, OK)
+READERS = (SIGN_IN, ABSENT, OK, OK, OK, OK)
+SENT = (SIGN_IN, ABSENT, FORBIDDEN, FORBIDDEN, OK, OK)
+CHANGED = (SIGN_IN, ABSENT, FORBIDDEN, FORBIDDEN, DONE, DONE)
+
+TENANT = "tenants/<slug:slug>"
+KEY = f"{TENANT}/keys/<slug:uid>/revoke"
+DOCUMENT = {"source": "pipeline:\n  - mask\n", "message": "a change", "based_on": "0"}
+
+DEEDS = [
+    Deed("GET", "", MEMBERS),
+    Deed("GET", "login", (OK, DONE, DONE, DONE, DONE, DONE)),
+    Deed("POST", "login", everyone(WRONG)),
+    Deed("POST", "logout", everyone(DONE)),
+    Deed("POST", "theme", everyone(DONE), {"theme": "dark"}),
+    Deed("GET", "tenants", MEMBERS),
+    Deed("GET", TENANT, READERS),
+    Deed("POST", f"{TENANT}/document", CHANGED, DOCUMENT),
+    Deed("POST", f"{TENANT}/upstreams", CHANGED, {"dialect": "openai", "upstream": "lab"}),
+    Deed("POST", f"{TENANT}/keys", SENT, {"label": "laptop"}),
+    Deed("GET", KEY, SENT),
+    Deed("POST", KEY, CHANGED),
+]
+
+
+def routes(patterns: Any = None, prefix: str = "") -> Iterator[str]:
+    """Every pattern of the whole process, as Django prints it."""
+    for pattern in get_resolver().url_patterns if patterns is None else patterns:
+        route = prefix + str(pattern.pattern)
+        if isinstance(pattern, URLResolver):
+            yield from routes(pattern.url_patterns, route)
+        elif isinstance(pattern, URLPattern):
+            yield route
+
+
+@dataclass
+class Site:
+    """A deployment, and a signed-in client of each kind."""
+
+    clients: Mapping[str, Client]
+    places: Mapping[str, str]
+
+    def path(self, route: str) -> str:
+        for placeholder, value in self.places.items():
+            route = route.replace(placeholder, value)
+        assert "<" not in route, f"no value for a placeholder of {route}: add it to places"
+        return f"/{route}"
+
+    def answer(self, visitor: str, method: str, route: str, body: Mapping[str, str]) -> Expected:
+        client = self.clients[visitor]
+        path = self.path(route)
+        if method == "GET":
+            found = client.get(path, body)
+        elif method == "POST":
+            found = client.post(path, body)
+        else:
+            found = client.generic(method, path)
+        where = found.get("location", "")
+        return SIGN_IN if where.startswith("/login?") else found.status_code
+
+
+@pytest.fixture
+def site(tenant: Tenant, other_tenant: Tenant) -> Site:
+    key, _ = issue_key(tenant, "first", None)
+    create_upstream(
+        name="lab", dialect="openai", base_url="https://api.example", by=None,
+        resolve=lambda _host: (),
+    )  # fmt: skip
+    clients = {visitor: signed_in(visitor, tenant, other_tenant) for visitor in VISITORS}
+    return Site(clients, {"<slug:slug>": tenant.uid, "<slug:uid>": key.uid})
+
+
+def signed_in(visitor: str, tenant: Tenant, other_tenant: Tenant) -> Client:
+    client = Client()
+    if visitor == "anonymous":
+        return client
+    places: dict[str, tuple[str, Organisation | None]] = {
+        "foreign": ("admin", other_tenant.organisation),
+        "manager": ("manager", None),
+    }
+    role, organisation = places.get(visitor, (visitor, tenant.organisation))
+    client.force_login(person(role, organisation, f"{visitor}@example.com"))
+    return client
+
+
+def test_every_route_has_a_line() -> None:
+    assert {deed.route for deed in DEEDS} == set(routes())
+
+
+def test_no_deed_has_two_lines() -> None:
+    assert len({str(deed) for deed in DEEDS}) == len(DEEDS)
+
+
+@pytest.mark.parametrize("visitor", VISITORS)
+@pytest.mark.parametrize("deed", DEEDS, ids=str)
+def test_a_visitor_gets_exactly_the_permitted_answer(site: Site, deed: Deed, visitor: str) -> None:
+    expected = deed.answers[VISITORS.index(visitor)]
+
+    assert site.answer(visitor, deed.method, deed.route, deed.body) == expected
+
+
+@pytest.mark.parametrize("deed", DEEDS, ids=str)
+def test_a_refused_visitor_changes_nothing(site: Site, deed: Deed) -> None:
+    for visitor, expected in zip(VISITORS, deed.answers, strict=True):
+        before = AuditEvent.objects.exclude(action__startswith="session.").count()
+        if expected in (SIGN_IN, FORBIDDEN, ABSENT):
+            site.answer(visitor, deed.method, deed.route, deed.body)
+            after = AuditEvent.objects.exclude(action__startswith="session.").count()
+            assert after == before
+
+
+@pytest.mark.parametrize("route", sorted({deed.route for deed in DEEDS}))
+def test_a_method_without_a_line_is_refused_as_one(site: Site, route: str) -> None:
+    lined = {deed.method for deed in DEEDS if deed.route == route}
+
+    for method in set(METHODS) - lined:
+        assert site.answer("manager", method, route, {}) == NOT_SO, method
+
+
+@pytest.mark.parametrize("route", [route for route in sorted(set(routes())) if "<" in route])
+def test_an_unknown_object_and_a_foreign_one_answer_alike(site: Site, route: str) -> None:
+    method = next(deed.method for deed in DEEDS if deed.route == route)
+    unknown = Site(site.clients, dict.fromkeys(site.places, "ten_unknown"))
+
+    assert site.answer("foreign", method, route, {}) == ABSENT
+    assert unknown.answer("manager", method, route, {}) == ABSENT
+    assert unknown.answer("anonymous", method, route, {}) == SIGN_IN
+
+
+def test_an_object_of_another_tenant_is_absent_below_ones_own(
+    site: Site, other_tenant: Tenant
+) -> None:
+    theirs, _ = issue_key(other_tenant, "theirs", None)
+    below = Site(site.clients, {**site.places, "<slug:uid>": theirs.uid})
+
+    for method in ("GET", "POST"):
+        for visitor in ("admin", "manager"):
+            assert below.answer(visitor, method, KEY, {}) == ABSENT
+    assert DataPlaneKey.objects.get(pk=theirs.pk).revoked_at is None
+
+
+def test_a_token_of_the_api_opens_no_page(site: Site) -> None:
+    manager = person("manager", None, "other@example.com")
+    _, plaintext = issue_token(manager, "ci", manager)
+    client = Client(headers={"authorization": f"Bearer {plaintext}"})
+
+    assert client.get("/tenants")["location"].startswith("/login")
