@@ -34,6 +34,32 @@ NO_RECOVERY_PATH = Gate(
     "The model could not ask for the original on this request, so nothing new is removed.",
 )
 
+EMPTY = Gate("empty", "The output has no text.")
+EMPTY_OR_MARKER_PRESENT = Gate(
+    "empty_or_marker_present", "The output has no text, or an earlier component has replaced it."
+)
+KEPT_VERBATIM_AFTER_EXPAND = Gate(
+    "kept_verbatim_after_expand", "The agent asked for this content back, so it stays."
+)
+BELOW_MIN_SIZE = Gate("below_min_size", "The output has fewer bytes than min_size.")
+BELOW_OUTPUT_FLOOR = Gate(
+    "below_output_floor", "The output is smaller than the floor for a single output."
+)
+NO_MODEL = Gate("no_model", "There was no model to ask on this request.")
+BELOW_REQUEST_TRIGGER = Gate(
+    "below_request_trigger", "The request has not reached the sizes of the trigger."
+)
+WINDOW_NOT_EXACT = Gate(
+    "window_not_exact", "A share of the window was asked for, and the model's window is not known."
+)
+CACHE_STATE_DECLINED = tuple(
+    Gate(
+        f"cache_state_declined_{phase}",
+        f"The prompt cache was {phase.replace('_', '-')}, which cache_state does not allow.",
+    )
+    for phase in ("warm", "pre_expiry", "cold", "unknown")
+)
+
 # Raised by the pipeline on behalf of every offload; a component does not declare them again.
 OFFLOAD_GATES = (
     MARKER_NO_WIN,

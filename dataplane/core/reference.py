@@ -38,11 +38,25 @@ def index_lines(declarations: Iterable[Declaration]) -> Iterator[str]:
 def page_lines(declaration: Declaration) -> Iterator[str]:
     yield from (GENERATED, "", f"# {declaration.name}", "", declaration.summary, "")
     yield KIND_MEANS[declaration.kind]
+    yield from facts_of(declaration)
     yield from section("Keys", ("key", "type", "default", "meaning"), key_rows(declaration))
     gates = (*declaration.gates, *shared_gates(declaration))
     yield from section("Gates", ("gate", "why a candidate is left alone"), meanings(gates))
     yield from section("Events", ("event", "what was done"), meanings(declaration.events))
     yield from section("Refused keys", ("key", "reason", "instead"), refusal_rows(declaration))
+
+
+def facts_of(declaration: Declaration) -> Iterator[str]:
+    """What else a reader has to know before putting it into a pipeline."""
+    if declaration.lacks:
+        yield ""
+        yield f"This build cannot run it: it needs {declaration.lacks}. Its keys are checked."
+    if declaration.alone:
+        yield from ("", "It must be the only component of its pipeline.")
+    if declaration.calls_model:
+        yield from ("", "It may call a model, which spends money.")
+    if declaration.injects:
+        yield from ("", f"It adds to every request: {declaration.injects}.")
 
 
 def shared_gates(declaration: Declaration) -> tuple[Gate, ...]:
@@ -82,16 +96,27 @@ def refusal_rows(declaration: Declaration) -> Iterator[tuple[str, str, str]]:
 
 def key_rows(declaration: Declaration) -> Iterator[tuple[str, str, str, str]]:
     """One row a configuration key, in the order in which the component states them."""
-    if declaration.config is None:
-        return
-    hints = get_type_hints(declaration.config, include_extras=True)
-    for field in msgspec.structs.fields(declaration.config):
+    if declaration.config is not None:
+        yield from struct_rows(declaration.config, "")
+
+
+def struct_rows(struct: type[msgspec.Struct], prefix: str) -> Iterator[tuple[str, str, str, str]]:
+    """The rows of a struct, those of a block inside it with the block's name in front."""
+    hints = get_type_hints(struct, include_extras=True)
+    for field in msgspec.structs.fields(struct):
+        name = prefix + field.encode_name
         type_, meta = unannotated(hints[field.name])
-        yield f"`{field.encode_name}`", kind_of(type_, meta), default_of(field), meaning_of(meta)
+        if isinstance(type_, type) and issubclass(type_, msgspec.Struct):
+            yield from struct_rows(type_, f"{name}.")
+        else:
+            yield f"`{name}`", kind_of(type_, meta), default_of(field), meaning_of(meta)
 
 
 def unannotated(hint: object) -> tuple[object, msgspec.Meta]:
-    """The bare type and its annotation; an empty annotation when there is none."""
+    """The bare type and its annotation, which may stand inside `… | None`."""
+    if get_origin(hint) in (Union, UnionType) and get_origin(get_args(hint)[0]) is Annotated:
+        type_, meta = unannotated(get_args(hint)[0])
+        return Union[type_, None], meta  # noqa: UP007  type_ is a value here
     if get_origin(hint) is not Annotated:
         return hint, msgspec.Meta()
     type_, *notes = get_args(hint)
@@ -103,6 +128,8 @@ def kind_of(type_: object, meta: msgspec.Meta) -> str:
     unit = (meta.extra or {}).get("unit")
     bounds = [f"≥ {meta.ge:g}"] if meta.ge is not None else []
     bounds += [f"≤ {meta.le:g}"] if meta.le is not None else []
+    under = (meta.extra or {}).get("under")
+    bounds += [f"< {under:g}"] if isinstance(under, int | float) else []
     return ", ".join([name_of(type_), *([str(unit)] if unit else []), *bounds])
 
 
@@ -113,6 +140,8 @@ def name_of(type_: object) -> str:
         return " or ".join(f"`{choice}`" for choice in inner)
     if origin in (Union, UnionType):
         return " or ".join(name_of(choice) for choice in inner)
+    if origin is Annotated:
+        return name_of(inner[0])
     if origin in (list, tuple):
         return f"list of {name_of(inner[0])}"
     if origin in (dict, Mapping):
@@ -129,5 +158,8 @@ def default_of(field: msgspec.structs.FieldInfo) -> str:
 
 
 def meaning_of(meta: msgspec.Meta) -> str:
-    zero_means = (meta.extra or {}).get("zero_means")
-    return (meta.description or "") + (f" 0: {zero_means}." if zero_means else "")
+    facts = meta.extra or {}
+    said = [meta.description or ""]
+    said += [f"0: {facts['zero_means']}."] if facts.get("zero_means") else []
+    said += [f"Deprecated: write {facts['deprecated']}."] if facts.get("deprecated") else []
+    return " ".join(said)

@@ -1,89 +1,65 @@
-"""Rules that look at several keys at once, over the merged document.
+"""Rules that look at several keys at once, over the merged document: errors and warnings.
 
-A problem is positioned where the document under check wrote the value; when another layer or a
-default did, it has no position and names that layer. Source: 04 section 2.5.
+Source: 04 section 2.5, third table; 01 sections 3 and 4.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Iterator
 
 from msgspec.structs import replace
 
-from dataplane.core.config.problems import DocumentRef, Edit, Problem, problem, with_edits
-from dataplane.core.config.resolve import DEFAULT, Effective, Placed
-from dataplane.core.config.tree import Path, Span, pointer
-from dataplane.core.declaration import Declaration, Kind
+from dataplane.core.config import habits, remarks
+from dataplane.core.config.merge import Merge
+from dataplane.core.config.problems import Edit, Problem, problem, with_edits
+from dataplane.core.config.tree import Path, pointer
+from dataplane.core.declaration import Kind
 
-_BEHIND_CACHESPLIT = ("toolfilter",)
 _LEAVES_MARKERS = "marker_mode"
-
-
-@dataclass(frozen=True, slots=True)
-class Merge:
-    """What the rules see. checked: the document whose lines may be named; blocks: where its
-    component blocks stand. caching_upstream: the tenant's provider keeps a prompt cache.
-    wrong: the paths of what is in error already, about which nothing more is said.
-    """
-
-    written: Mapping[Path, Placed]
-    effective: Effective
-    components: Mapping[str, Declaration]
-    checked: DocumentRef
-    blocks: Mapping[str, Span | None]
-    caching_upstream: bool
-    wrong: frozenset[str]
-
-    @property
-    def pipeline_is_known(self) -> bool:
-        """False when an entry of the pipeline, or the preset, is in error."""
-        return not any(path.startswith(("/pipeline", "/preset")) for path in self.wrong)
-
-    def get(self, *path: str) -> Any:
-        """An effective value, None when there is none."""
-        found: Any = self.effective.document
-        for step in path:
-            found = found.get(step) if isinstance(found, dict) else None
-        return found
-
-    def about(self, path: Path, code: str, **facts: object) -> Problem:
-        """A problem about an effective value, or about an entry of the pipeline."""
-        placed = self.written.get(path[:1] if path[0] == "pipeline" else path)
-        ref = placed.ref if placed else DEFAULT
-        at, span = _place(placed, path)
-        found = problem(code, at, span if ref == self.checked else None, **facts)
-        name = facts.get("component")
-        return replace(found, document=ref, component=str(name) if name else found.component)
-
-    def entry(self, component: str) -> Path:
-        return ("pipeline", self.effective.pipeline.index(component))
-
-
-def _place(placed: Placed | None, path: Path) -> tuple[Path, Span | None]:
-    """The path as it was written, and where: of the pipeline its key, of an entry the entry."""
-    if placed is None:
-        return path, None
-    if len(path) > 1 and isinstance(path[1], int):
-        item = placed.leaf.items[path[1]]
-        return (path[0], item.index), item.span
-    return path, placed.leaf.key_span if path[0] == "pipeline" else placed.leaf.span
 
 
 def rules(merge: Merge) -> Iterator[Problem]:
     """Everything that the merged document has to say, errors and advice alike."""
     for rule in (
+        _unavailable,
         _idle_blocks,
         _empty_pipeline,
+        _alone,
         _markers_without_store,
+        _one_way_markers,
         _stash_ttl,
-        _mask_on_cache,
-        _order,
-        _cachesplit_last,
-        _keepalive,
+        _recovery,
+        remarks.rules,
+        habits.rules,
     ):
         yield from rule(merge)
+
+
+def _unavailable(merge: Merge) -> Iterator[Problem]:
+    """Where the document names what this build lacks: at the entry, or at the preset's name."""
+    lacking = [name for name in merge.effective.pipeline if not merge.components[name].available]
+    if lacking and merge.pipeline_is_a_presets:
+        yield _preset_unavailable(merge, lacking)
+        return
+    for name in lacking:
+        reason = f"Its keys are checked, but running it needs {merge.components[name].lacks}."
+        fix = f"Take {name} out of the pipeline; its block may stay."
+        facts = {"component": name, "what": name, "reason": reason, "fix": fix}
+        path = merge.entry(name)
+        found = merge.about(path, "config.component_unavailable", **facts)
+        yield with_edits(found, "delete", Edit("delete", found.path))
+
+
+def _preset_unavailable(merge: Merge, lacking: list[str]) -> Problem:
+    needs = [f"{name} needs {merge.components[name].lacks}" for name in lacking]
+    runs = [name for name in merge.effective.pipeline if name not in lacking]
+    facts = {
+        "what": f"Preset {merge.naming.leaf.value}" if merge.naming else "The preset",
+        "reason": f"{'; '.join(needs)}.",
+        "fix": f"Name another preset, or write a pipeline without them: [{', '.join(runs)}].",
+    }
+    found = merge.about_preset("config.component_unavailable", **facts)
+    return with_edits(found, "set", Edit("set", "/pipeline", value=tuple(runs)))
 
 
 def _idle_blocks(merge: Merge) -> Iterator[Problem]:
@@ -101,6 +77,15 @@ def _empty_pipeline(merge: Merge) -> Iterator[Problem]:
         yield merge.about(("pipeline",), "config.empty_pipeline")
 
 
+def _alone(merge: Merge) -> Iterator[Problem]:
+    pipeline = merge.effective.pipeline
+    for name in pipeline if len(pipeline) > 1 else ():
+        if merge.components[name].alone:
+            others = ", ".join(other for other in pipeline if other != name)
+            facts = {"component": name, "others": others}
+            yield merge.about(merge.entry(name), "config.must_run_alone", **facts)
+
+
 def _markers_without_store(merge: Merge) -> Iterator[Problem]:
     if merge.get("store", "enabled"):
         return
@@ -109,6 +94,10 @@ def _markers_without_store(merge: Merge) -> Iterator[Problem]:
         path: Path = ("components", name, _LEAVES_MARKERS)
         if mode not in ("full", "summary") or pointer(path) in merge.wrong:
             continue
+        if reason := _needs_store(merge, name):
+            facts = {"component": name, "reason": reason}
+            yield merge.about(merge.entry(name), "config.store_required", **facts)
+            continue
         by_default = path not in merge.written
         at = merge.entry(name) if by_default else path
         facts = {"component": name, "by_default": " by default" if by_default else ""}
@@ -116,6 +105,28 @@ def _markers_without_store(merge: Merge) -> Iterator[Problem]:
         if mode == "full":
             found = with_edits(found, "set", Edit("set", pointer(path), value="off"))
         yield found
+
+
+def _needs_store(merge: Merge, name: str) -> str:
+    """Why a component may not remove anything for good; empty when it may."""
+    if len(merge.choices(name, _LEAVES_MARKERS)) == 1:
+        return "It always keeps originals, so that what it removes can be brought back."
+    if merge.one_way == "deny" and merge.components[name].injects:
+        return "Policy forbids it to remove anything for good."
+    return ""
+
+
+def _one_way_markers(merge: Merge) -> Iterator[Problem]:
+    for name in merge.effective.pipeline if merge.get("store", "enabled") else ():
+        mode = merge.get("components", name, _LEAVES_MARKERS)
+        path: Path = ("components", name, _LEAVES_MARKERS)
+        if mode in ("summary", "off") and merge.components[name].kind is Kind.OFFLOAD:
+            policy = " Policy allows nothing else." if merge.one_way == "deny" else ""
+            facts = {"component": name, "mode": mode, "policy": policy}
+            found = merge.about(path, "config.irreversible_mode", **facts)
+            severity = "error" if merge.one_way == "deny" else "warning"
+            found = replace(found, severity=severity)
+            yield with_edits(found, "set", Edit("set", pointer(path), value="full"))
 
 
 def _stash_ttl(merge: Merge) -> Iterator[Problem]:
@@ -127,32 +138,41 @@ def _stash_ttl(merge: Merge) -> Iterator[Problem]:
         yield with_edits(found, "set", Edit("set", pointer(path), value=ttl))
 
 
-def _mask_on_cache(merge: Merge) -> Iterator[Problem]:
-    caches = merge.caching_upstream and merge.get("cache", "mode") != "off"
-    if caches and merge.get("components", "mask", "cold_cache") is False:
-        path = merge.entry("mask")
-        found = merge.about(path, "advice.mask_on_caching_backend", component="mask")
-        yield with_edits(found, "set", Edit("set", "/components/mask/cold_cache", value=True))
+_TRANSFORMERS = ("extract", "cmdfilter", "smartcrush", "collapse")
+_NOT_BUILT = (("recovery", "enabled"), ("expand", "tool_paging"))
 
 
-def _order(merge: Merge) -> Iterator[Problem]:
-    lossy: str | None = None
-    for name in merge.effective.pipeline:
-        kind = merge.components[name].kind
-        if kind is Kind.OFFLOAD:
-            lossy = lossy or name
-        elif kind is Kind.REFORMAT and lossy:
-            facts = {"component": name, "before": lossy}
-            yield merge.about(merge.entry(name), "advice.order_lossless_first", **facts)
+def _recovery(merge: Merge) -> Iterator[Problem]:
+    """The blocks recovery and expand (05 A9)."""
+    for path in _NOT_BUILT:
+        if merge.get(*path) is True:
+            reason = "It is designed, and not part of this build."
+            facts = {"name": ".".join(path), "actual": "true", "reason": reason, "choices": "false"}
+            found = merge.about(path, "config.unsupported_value", **facts)
+            yield with_edits(found, "set", Edit("set", found.path, value=False))
+    if merge.get("expand", "max_inline_bytes") and not merge.get("expand", "tool_paging"):
+        facts = {"name": "expand.max_inline_bytes", "other": "expand.tool_paging: true"}
+        yield merge.about(("expand", "max_inline_bytes"), "config.requires_key", **facts)
+    yield from _transforms(merge)
 
 
-def _cachesplit_last(merge: Merge) -> Iterator[Problem]:
-    last = [name for name in merge.effective.pipeline if name not in _BEHIND_CACHESPLIT]
-    if "cachesplit" in last and last[-1] != "cachesplit":
-        path = merge.entry("cachesplit")
-        yield merge.about(path, "advice.cachesplit_not_last", component="cachesplit")
-
-
-def _keepalive(merge: Merge) -> Iterator[Problem]:
-    if merge.get("cache", "keepalive"):
-        yield merge.about(("cache", "keepalive"), "advice.keepalive_spends")
+def _transforms(merge: Merge) -> Iterator[Problem]:
+    path: Path = ("recovery", "transforms")
+    placed = merge.written.get(path)
+    for index, name in enumerate(placed.leaf.value if placed else ()):
+        declared = merge.components.get(name)
+        known = ", ".join(_TRANSFORMERS)
+        if declared is None:
+            facts = {"name": name, "known": known, "fix": f"Write one of: {known}."}
+            yield merge.about_item(path, index, "config.unknown_component", **facts)
+        elif name not in _TRANSFORMERS:
+            reason = (
+                "It asks a model, so the same text would not always give the same answer."
+                if declared.calls_model
+                else "It needs more than one text, and here each is shortened on its own."
+            )
+            facts = {"name": "recovery.transforms", "actual": name, "reason": reason}
+            found = merge.about_item(
+                path, index, "config.unsupported_value", **facts, choices=known
+            )
+            yield with_edits(found, "delete", Edit("delete", found.path))

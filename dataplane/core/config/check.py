@@ -25,7 +25,7 @@ from dataplane.core.config.problems import (
     of,
     problem,
 )
-from dataplane.core.config.registry import SCHEMA_VERSION, Key, registry
+from dataplane.core.config.registry import OLDEST_SCHEMA, SCHEMA_VERSION, Key, registry
 from dataplane.core.config.resolve import Effective, steps
 from dataplane.core.config.resource import Host
 from dataplane.core.config.secrets import HIDDEN, credentials_in
@@ -88,7 +88,7 @@ class Compiled:
 
 def check(text: bytes | str, *, context: Context) -> Checked:
     """Check one document in its context: every problem at once, whatever the bytes."""
-    root = registry(context.components)
+    root = registry(context.components, preset=context.is_preset)
     parsed = parse(text)
     validated = validate(parsed.tree or EMPTY, root)
     found = [*parsed.problems, *validated.problems, *_secrets(parsed)]
@@ -140,9 +140,13 @@ def _node_root(root: Key) -> Key:
 
 def _schema(document: Mapping[str, Any]) -> Iterator[Problem]:
     version = document.get("schema_version", SCHEMA_VERSION)
+    path = ("schema_version",)
     if not isinstance(version, int) or version > SCHEMA_VERSION:
         facts = {"version": version, "known": SCHEMA_VERSION}
-        yield problem("config.schema_too_new", ("schema_version",), None, **facts)
+        yield problem("config.schema_too_new", path, None, **facts)
+    elif version < OLDEST_SCHEMA:
+        facts = {"version": version, "known": OLDEST_SCHEMA}
+        yield problem("config.schema_too_old", path, None, **facts)
 
 
 def _secrets(parsed: Parsed) -> Iterator[Problem]:

@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from dataplane.core.config.recovery_keys import Expand, Recovery
 from dataplane.core.declaration import key
 
 Backend = Literal["memory", "sqlite", "redis"]
@@ -100,6 +101,14 @@ class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     force_model: (
         Annotated[str, key("Send every request to this model, whatever it names.")] | None
     ) = None
+    recovery: Annotated[Recovery, key("Scoped recovery.")] = Recovery()
+    expand: Annotated[Expand, key("The recovery tool that the model calls.")] = Expand()
+
+
+class PresetDocument(Document, frozen=True, forbid_unknown_fields=True):
+    """The top level of a preset, which refines another one by `extends`, not by `preset`."""
+
+    extends: Annotated[str, key("The preset that this one refines.")] | None = None
 
 
 class StoreSizes(msgspec.Struct, frozen=True):

@@ -10,9 +10,10 @@ from typing import Any, Literal
 
 import msgspec
 
+from dataplane.core.config.phrases import Severity
 from dataplane.core.config.secrets import shown
 from dataplane.core.config.tree import Path, ScalarValue, Span, pointer
-from dataplane.core.config.wording import WORDINGS, Severity
+from dataplane.core.config.wording import WORDINGS
 
 MAX_PROBLEMS = 100
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "advice")
@@ -66,14 +67,22 @@ class Range(msgspec.Struct, frozen=True):
 
 
 class OneOf(msgspec.Struct, frozen=True):
-    enum: tuple[str, ...]
+    enum: tuple[str | int, ...]
+
+
+class Inner(msgspec.Struct, frozen=True):
+    """What is wrong inside a value that is a document itself; the position is within it."""
+
+    line: int
+    column: int
+    message: str
 
 
 class Problem(msgspec.Struct, frozen=True):
     """One error, warning or advice. path is an RFC 6901 pointer; positions as in tree.Span.
 
     value: the offending scalar as a person may see it: at most 120 characters, "«secret»" for a
-    credential. document: the layer that wrote the value.
+    credential. document: the layer that wrote the value. errors: inside a value.
     """
 
     code: str
@@ -94,6 +103,7 @@ class Problem(msgspec.Struct, frozen=True):
     suggestions: tuple[Suggestion, ...] = ()
     doc: str = ""
     document: DocumentRef | None = None
+    errors: tuple[Inner, ...] = ()
 
 
 class ConfigError(Exception):

@@ -15,20 +15,30 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from dataplane.core.config.document import UNAVAILABLE_VALUES, Document
+from dataplane.core.config.document import UNAVAILABLE_VALUES, Document, PresetDocument
 from dataplane.core.config.tree import Path
 from dataplane.core.declaration import Declaration, Refusal
 
 SCHEMA_VERSION = 1
+OLDEST_SCHEMA = 1
 LARGEST_INTEGER = 2**63 - 1  # what every consumer of the document can hold
 Kind = Literal["integer", "number", "decimal", "boolean", "string", "list", "block"]
 _KINDS: dict[type, Kind] = {
     int: "integer", float: "number", Decimal: "decimal", bool: "boolean", str: "string",
 }  # fmt: skip
+_TOLD = (
+    "unit", "under", "zero_means", "secret", "deprecated", "removed", "unavailable", "lower",
+    "higher",
+)  # fmt: skip
 JSON_TYPES: dict[Kind, str] = {
     "integer": "integer", "number": "number", "decimal": "number", "boolean": "boolean",
     "string": "string", "list": "array", "block": "object",
 }  # fmt: skip
+_PRESET_IN_A_PRESET = Refusal(
+    "config.refused_key",
+    "A preset refines another one by naming it in extends.",
+    "Write extends instead of preset.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +47,9 @@ class Key:
 
     default: None leaves the key absent (tri-state, or filled in by another rule). choices: in
     the order of the declaration. item: of a list. fields: of a block. refusals: names, dotted
-    from this block on, that are answered with a reason. unavailable: values with a reason.
+    from this block on, that are answered with a reason. under: an exclusive bound. unavailable,
+    removed: values with a reason. deprecated: the dotted key of the same component to write
+    instead. lower, higher: what a smaller, a larger value does.
     """
 
     name: str
@@ -47,7 +59,8 @@ class Key:
     unit: str | None = None
     minimum: float | None = None
     maximum: float | None = None
-    choices: tuple[str, ...] = ()
+    under: float | None = None
+    choices: tuple[str | int, ...] = ()
     zero_means: str | None = None
     secret: bool = False
     pattern: str | None = None
@@ -56,23 +69,33 @@ class Key:
     fields: Mapping[str, Key] = field(default_factory=dict)
     refusals: Mapping[str, Refusal] = field(default_factory=dict)
     unavailable: Mapping[str, str] = field(default_factory=dict)
+    removed: Mapping[str, str] = field(default_factory=dict)
+    deprecated: str = ""
+    lower: str = ""
+    higher: str = ""
 
     @property
     def json_type(self) -> str:
         return JSON_TYPES[self.kind]
 
 
-def registry(components: Mapping[str, Declaration]) -> Key:
-    """The root of the tree: top-level keys, and under `components` a block per component."""
-    host = block_of(Document)
+def registry(components: Mapping[str, Declaration], *, preset: bool = False) -> Key:
+    """The root of the tree: top-level keys, and under `components` a block per component.
+
+    preset: of a preset's document, which has `extends` in the place of `preset`.
+    """
+    host = block_of(PresetDocument if preset else Document)
     fields = {
-        name: replace(found, unavailable=UNAVAILABLE_VALUES.get(name, {}))
+        name: replace(found, unavailable=UNAVAILABLE_VALUES.get(name, found.unavailable))
         for name, found in host.fields.items()
     }
     blocks = {name: component_block(declared) for name, declared in components.items()}
     title = "One block of keys per component; the pipeline is what enables it."
     fields["components"] = Key("components", "block", title, fields=blocks)
-    return Key("", "block", "A configuration document.", fields=fields)
+    if preset:
+        del fields["preset"]
+    refusals = {"preset": _PRESET_IN_A_PRESET} if preset else {}
+    return Key("", "block", "A configuration document.", fields=fields, refusals=refusals)
 
 
 def component_block(declared: Declaration) -> Key:
@@ -121,12 +144,16 @@ def json_schema(key: Key) -> dict[str, Any]:
     facts = {
         "description": key.title or None,
         "minimum": key.minimum,
+        "exclusiveMaximum": key.under,
         "maximum": None if key.maximum == LARGEST_INTEGER else key.maximum,
         "enum": list(key.choices) or None,
         "pattern": key.pattern,
         "default": _plain(key.default) if key.kind != "block" else None,
         "x-unit": key.unit,
         "x-zero-means": key.zero_means,
+        "x-lower": key.lower or None,
+        "x-higher": key.higher or None,
+        "deprecated": bool(key.deprecated) or None,
         "writeOnly": key.secret or None,
         "items": json_schema(key.item) if key.item else None,
     }
@@ -142,7 +169,8 @@ def _key(name: str, hint: Any) -> Key:
     hint, metas = _bare(hint)
     origin = get_origin(hint)
     if origin is Literal:
-        found = Key(name, "string", choices=tuple(get_args(hint)))
+        choices = get_args(hint)
+        found = Key(name, _KINDS[type(choices[0])], choices=choices)
     elif origin is list:
         found = Key(name, "list", item=_key(name, get_args(hint)[0]))
     elif isinstance(hint, type) and issubclass(hint, msgspec.Struct):
@@ -175,11 +203,9 @@ def _described(found: Key, meta: msgspec.Meta) -> Key:
     return replace(
         found,
         title=meta.description or found.title,
-        unit=facts.get("unit", found.unit),
-        zero_means=facts.get("zero_means", found.zero_means),
-        secret=bool(facts.get("secret", found.secret)),
         minimum=found.minimum if meta.ge is None else meta.ge,
         maximum=found.maximum if meta.le is None else meta.le,
+        **{name: facts[name] for name in _TOLD if name in facts},
         pattern=meta.pattern or found.pattern,
         lengths=(
             found.lengths[0] if meta.min_length is None else meta.min_length,
@@ -193,7 +219,9 @@ def _bounded(found: Key) -> Key:
     minimum, maximum = found.minimum, found.maximum
     if found.kind in ("integer", "decimal") and minimum is None:
         minimum = 0
-    if found.kind == "integer" and maximum is None:
+    if found.choices:
+        minimum = None
+    elif found.kind == "integer" and maximum is None:
         maximum = LARGEST_INTEGER
     return replace(found, minimum=minimum, maximum=maximum)
 

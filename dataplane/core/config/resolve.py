@@ -7,8 +7,8 @@ Source: 04-controlplane-and-dashboard.md section 3.3.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import msgspec
@@ -19,7 +19,7 @@ from dataplane.core.config.problems import DocumentRef
 from dataplane.core.config.registry import SCHEMA_VERSION, Key
 from dataplane.core.config.registry import leaves as leaves_of
 from dataplane.core.config.resource import Host
-from dataplane.core.config.tree import Path, pointer
+from dataplane.core.config.tree import Path, pointer, steps_of
 from dataplane.core.config.validate import Leaf
 from dataplane.core.declaration import Declaration
 from dataplane.core.pipeline import PipelineStep
@@ -38,10 +38,13 @@ class Contribution:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A leaf of the merge and the document that wrote it."""
+    """A leaf of the merge and the document that wrote it. over: what it overrides, the highest
+    first.
+    """
 
     leaf: Leaf
     ref: DocumentRef
+    over: tuple[Placed, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,12 +59,21 @@ class Origin:
 
 
 @dataclass(frozen=True, slots=True)
+class Said:
+    """What a layer wrote that a higher one overrides; the registry's default is the lowest."""
+
+    value: Any
+    origin: Origin
+
+
+@dataclass(frozen=True, slots=True)
 class Effective:
     """The whole document of one tenant: what a Variant carries.
 
     document: JSON values, with schema_version and sources. origins and ignored: by JSON pointer;
-    ignored are written keys of components that are not in the pipeline. effective_hash: SHA-256
-    hex of the canonical bytes without sources.
+    ignored are written keys of components that are not in the pipeline. overridden: what lower
+    layers said of a key, the highest first. effective_hash: SHA-256 hex of the canonical bytes
+    without sources.
     """
 
     document: dict[str, Any]
@@ -69,6 +81,7 @@ class Effective:
     origins: Mapping[str, Origin]
     ignored: Mapping[str, Origin]
     effective_hash: str
+    overridden: Mapping[str, tuple[Said, ...]] = field(default_factory=dict)
 
     @property
     def pipeline(self) -> list[str]:
@@ -86,21 +99,34 @@ def naming(contributions: Sequence[Contribution]) -> tuple[int, str] | None:
 
 
 def merged(
-    contributions: Sequence[Contribution], preset: Contribution | None
+    contributions: Sequence[Contribution], presets: Sequence[Contribution]
 ) -> dict[Path, Placed]:
-    """The winning leaf per path; preset: the contents of the one that `naming` found."""
+    """The winning leaf per path, and what it overrides.
+
+    presets: the contents of the one that `naming` found, behind those that it extends.
+    """
     named = naming(contributions)
     at = named[0] if named else 0
-    lower, upper = contributions[:at], contributions[at:]
     result: dict[Path, Placed] = {}
-    for layer in lower:
-        result |= _placed(layer)
-    if named:
-        result.pop(("pipeline",), None)
-    for layer in (*([preset] if preset else []), *upper):
-        result |= _placed(layer)
-    result.pop(("preset",), None)
+    for layer in contributions[:at]:
+        _overlay(result, layer)
+    dropped = result.pop(("pipeline",), None) if named else None
+    for layer in (*presets, *contributions[at:]):
+        _overlay(result, layer)
+    pipeline = result.get(("pipeline",))
+    if dropped and pipeline:
+        over = (*pipeline.over, dropped, *dropped.over)
+        result["pipeline",] = replace(pipeline, over=over)
+    for name in ("preset", "extends"):
+        result.pop((name,), None)
     return result
+
+
+def _overlay(result: dict[Path, Placed], layer: Contribution) -> None:
+    for path, leaf in layer.leaves.items():
+        lower = result.get(path)
+        over = (replace(lower, over=()), *lower.over) if lower else ()
+        result[path] = Placed(leaf, layer.ref, over)
 
 
 def effective(
@@ -110,9 +136,10 @@ def effective(
     pipeline = written[("pipeline",)].leaf.value if ("pipeline",) in written else []
     document: dict[str, Any] = {"pipeline": list(pipeline), "components": {}}
     origins = {"/pipeline": _origin(written.get(("pipeline",)))}
-    for path, key in leaves_of(root):
+    defaults = dict(leaves_of(root))
+    for path, key in defaults.items():
         outside = path[0] == "components" and path[1] not in pipeline
-        if not outside and path not in (("pipeline",), ("preset",)):
+        if not outside and path[0] not in ("pipeline", "preset", "extends"):
             _fill(document, origins, path, key, written.get(path))
     _fill_store(document["store"], origins)
     document["schema_version"] = SCHEMA_VERSION
@@ -123,7 +150,49 @@ def effective(
         for path, placed in written.items()
         if path[0] == "components" and path[1] not in pipeline
     }
-    return Effective(document, host_of(document), origins, ignored, digest)
+    overridden = {
+        pointer(path): tuple(_said(placed, path, defaults))
+        for path, placed in written.items()
+        if pointer(path) in origins
+    }
+    overridden = {path: said for path, said in overridden.items() if said}
+    return Effective(document, host_of(document), origins, ignored, digest, overridden)
+
+
+def _said(placed: Placed, path: Path, defaults: Mapping[Path, Key]) -> Iterator[Said]:
+    for lower in placed.over:
+        yield Said(lower.leaf.value, _origin(lower))
+    default = defaults[path].default
+    if default is not None:
+        yield Said(_number(default, defaults[path]), Origin(DEFAULT))
+
+
+def as_candidate(candidate: Effective, rollout: str) -> Effective:
+    """The same document as sessions in the candidate arm of a rollout get it (04 section 3.3).
+
+    It replaces every layer as a whole, so that written values come from the rollout; what the
+    documents behind it said stays visible as overridden.
+    """
+    ref = DocumentRef("rollout", rollout)
+    written = {path: at for path, at in candidate.origins.items() if at.ref != DEFAULT}
+    origins = {**candidate.origins, **dict.fromkeys(written, Origin(ref))}
+    document = {**candidate.document}
+    document["sources"] = [*document["sources"], msgspec.to_builtins(ref)]
+    said = {
+        path: (Said(value_at(document, path), at), *candidate.overridden.get(path, ()))
+        for path, at in written.items()
+    }
+    return replace(candidate, document=document, origins=origins, overridden=said)
+
+
+def value_at(document: Any, path: str) -> Any:
+    """What stands at an RFC 6901 pointer of a JSON value; None for nothing."""
+    for step in steps_of(path):
+        if isinstance(document, list):
+            document = document[int(step)] if step.isdigit() and int(step) < len(document) else None
+        else:
+            document = document.get(step) if isinstance(document, Mapping) else None
+    return document
 
 
 def host_of(document: Mapping[str, Any]) -> Host:
@@ -145,10 +214,6 @@ def steps(
 
 def _config(declared: Declaration, block: Mapping[str, Any]) -> msgspec.Struct | None:
     return msgspec.convert(block, declared.config) if declared.config else None
-
-
-def _placed(layer: Contribution) -> dict[Path, Placed]:
-    return {path: Placed(leaf, layer.ref) for path, leaf in layer.leaves.items()}
 
 
 def _origin(placed: Placed | None) -> Origin:
@@ -173,8 +238,13 @@ def _fill(
         block = block.setdefault(str(step), {})
     if isinstance(value, list):
         value = list(value)
-    block[str(path[-1])] = float(value) if key.kind in ("number", "decimal") else value
+    block[str(path[-1])] = _number(value, key)
     origins[pointer(path)] = _origin(placed)
+
+
+def _number(value: Any, key: Key) -> Any:
+    """A number of the registry is a float in JSON, however it was written."""
+    return float(value) if key.kind in ("number", "decimal") else value
 
 
 def _fill_store(store: dict[str, Any], origins: dict[str, Origin]) -> None:

@@ -114,7 +114,8 @@ AuthEntry = tuple[str, str, str, str]
 class Upstream(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One provider endpoint; a tenant selects it by name, never by URL.
 
-    key_ref: the name of the key that we hold for it, None where the caller's own is forwarded;
+    key_ref: the name of the key that we hold for it, key_env: the environment variable that does;
+    both None where the caller's own is forwarded.
     header: where that key goes, None for the dialect's own slot. header_timeout_s: until the
     first byte of an answer, 0 is the node's own limit. allow_private: it may resolve to an
     address of a private network.
@@ -124,6 +125,7 @@ class Upstream(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_def
     dialect: Literal["anthropic", "openai", "bob"]
     base_url: str
     key_ref: str | None = None
+    key_env: str | None = None
     header: str | None = None
     allow_server_state: bool = False
     wan_compression: bool = False

@@ -64,6 +64,12 @@ def pointer(path: Path) -> str:
     return "".join("/" + str(step).replace("~", "~0").replace("/", "~1") for step in path)
 
 
+def steps_of(path: str) -> tuple[str, ...]:
+    """The steps of an RFC 6901 pointer, all as text."""
+    steps = path.split("/")[1:]
+    return tuple(step.replace("~1", "/").replace("~0", "~") for step in steps)
+
+
 def spoken(path: Path) -> str:
     """How a sentence names a key: "keep_recent of mask", "store.ttl_seconds"."""
     steps = [str(step) for step in path]

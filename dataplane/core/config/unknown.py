@@ -67,18 +67,19 @@ class Unknown:
             return found
         if near and path[0] == "pipeline":
             return with_edits(found, "set", Edit("set", found.path, value=near[0]))
-        if near and not self._written((*path[:-1], near[0])):
+        if near and not self.is_written((*path[:-1], near[0])):
             return with_edits(found, "rename", Edit("rename", found.path, to=near[0]))
-        if len(elsewhere) == 1 and not near and not self._written(elsewhere[0]):
+        if len(elsewhere) == 1 and not near and not self.is_written(elsewhere[0]):
             return with_edits(found, "move", Edit("move", found.path, to=pointer(elsewhere[0])))
         return found
 
     def _elsewhere(self, name: str, path: Path) -> list[Path]:
         """Where the same name is legal; blocks that the document already has come first."""
         places = [to for to in _places(self.root, name) if to != path]
-        return sorted(places, key=lambda to: not self._written(to[:-1]))[:LIMIT]
+        return sorted(places, key=lambda to: not self.is_written(to[:-1]))[:LIMIT]
 
-    def _written(self, path: Path) -> bool:
+    def is_written(self, path: Path) -> bool:
+        """Whether the document has something at this path."""
         node: object = self.tree
         for step in path:
             entry = node.get(str(step)) if isinstance(node, MappingNode) else None

@@ -21,8 +21,9 @@ from dataplane.core.config.problems import (
     problem,
     with_edits,
 )
+from dataplane.core.config.refusing import refusal
 from dataplane.core.config.registry import Key, below
-from dataplane.core.config.secrets import HIDDEN, shown
+from dataplane.core.config.secrets import HIDDEN, is_credential, shown
 from dataplane.core.config.suggest import nearest
 from dataplane.core.config.tree import (
     Entry,
@@ -40,6 +41,7 @@ from dataplane.core.config.values import Misfit, fit
 from dataplane.core.declaration import Refusal
 
 MAX_PIPELINE = 40
+_NAME_IT = "Store it as a secret and write secret:NAME here."
 _ABOVE = {"/cache/keepalive_idle_seconds": "config.keepalive_idle_too_long"}
 
 
@@ -98,7 +100,7 @@ class _Walk:
         if found and path[:-1] == ("components",):
             self.blocks[entry.key] = entry.key_span
         if entry.key in block.refusals or (not found and below(block.refusals, entry.key)):
-            self.problems += _refused(entry, block.refusals, path)
+            self.problems += _refused(entry, block.refusals, path, self.unknown)
         elif found is None:
             self.problems.append(self.unknown.problem(entry, block, path))
         elif found.kind == "block":
@@ -128,11 +130,23 @@ class _Walk:
     def _leaf(self, entry: Entry, key: Key, path: Path) -> None:
         value = fit(entry.value, key, spoken(path))
         if isinstance(value, Misfit):
-            self.problems.append(_misfit(value, entry, path, key))
+            if value.code != "config.inline_secret" or not _is_recognised(entry.value):
+                self.problems.append(_misfit(value, entry, path, key))
         elif isinstance(value, SequenceNode):
             self._list(value, key, path, entry)
         else:
             self.leaves[path] = Leaf(value, entry.key_span, _span(entry))
+        if key.deprecated and path in self.leaves:
+            self.problems.append(self._deprecated(entry, key, path))
+
+    def _deprecated(self, entry: Entry, key: Key, path: Path) -> Problem:
+        """The key still counts; its fix moves it, unless the new one is written as well."""
+        to = (*path[:2], *key.deprecated.split("."))
+        facts = {"name": spoken(path), "instead": key.deprecated}
+        found = problem("config.deprecated_key", path, entry.key_span, **facts)
+        if self.unknown.is_written(to):
+            return with_edits(found, "delete", Edit("delete", found.path))
+        return with_edits(found, "move", Edit("move", found.path, to=pointer(to)))
 
     def _list(self, node: SequenceNode, key: Key, path: Path, entry: Entry) -> None:
         values: list[Any] = []
@@ -143,6 +157,9 @@ class _Walk:
             if isinstance(value, Misfit):
                 found = _misfit(value, Entry("", item.span, item), (*path, index), key)
                 self.problems.append(found)
+            elif isinstance(value, MappingNode):
+                values.append(self._inner(value, key.item or key, (*path, index)))
+                items.append(Item(index, item.span))
             elif not is_pipeline or self._is_component(
                 value, Item(index, item.span), items, values
             ):
@@ -150,10 +167,19 @@ class _Walk:
                 items.append(Item(index, item.span))
         self.leaves[path] = Leaf(values, entry.key_span, entry.value.span, tuple(items))
 
+    def _inner(self, node: MappingNode, block: Key, path: Path) -> dict[str, Any]:
+        """A block inside a list: its keys are checked, and the whole list stays one leaf."""
+        walk = _Walk(self.root, self.unknown)
+        walk.block(node, block, path)
+        self.problems += walk.problems
+        return {str(at[-1]): leaf.value for at, leaf in walk.leaves.items()}
+
     def _short(self, pipeline: SequenceNode) -> tuple[Node, ...]:
         """The entries to look at: of a pipeline that is too long, the first only."""
         if len(pipeline.items) > MAX_PIPELINE:
-            facts = {"count": len(pipeline.items), "limit": MAX_PIPELINE}
+            facts = {"what": "pipeline", "count": f"{len(pipeline.items)} entries"}
+            facts |= {"limit": str(MAX_PIPELINE), "reason": "Every entry runs on every request."}
+            facts |= {"fix": "Shorten the pipeline."}
             found = problem("config.limit_exceeded", ("pipeline",), pipeline.span, **facts)
             self.problems.append(found)
         return pipeline.items[:MAX_PIPELINE]
@@ -170,6 +196,11 @@ class _Walk:
             self.problems.append(_twice(name, first, at.index, at.span))
             return False
         return True
+
+
+def _is_recognised(node: Node) -> bool:
+    """A credential by its looks, which is reported wherever it stands (04 section 2.5)."""
+    return isinstance(node, ScalarNode) and is_credential(str(node.value))
 
 
 def _twice(name: str, first: int, second: int, span: Span | None) -> Problem:
@@ -193,6 +224,8 @@ def _misfit(misfit: Misfit, entry: Entry, path: Path, key: Key) -> Problem:
         return with_edits(found, "delete", Edit("delete", at))
     if misfit.code == "config.not_in_enum":
         return _nearest_choice(found, key, value)
+    if code == "config.inline_secret":
+        return with_edits(found, "none", text=f"{found.replacement.text} {_NAME_IT}")
     if misfit.better is not None and not key.secret:
         return with_edits(found, "set", Edit("set", at, value=misfit.better))
     return found
@@ -200,7 +233,7 @@ def _misfit(misfit: Misfit, entry: Entry, path: Path, key: Key) -> Problem:
 
 def _nearest_choice(found: Problem, key: Key, value: object) -> Problem:
     meant = {True: "on", False: "off"}.get(value) if isinstance(value, bool) else str(value)
-    near = nearest(meant, key.choices) if meant else []
+    near = nearest(meant, map(str, key.choices)) if meant else []
     if not near:
         return found
     suggestions = tuple(Suggestion(choice, found.path) for choice in near)
@@ -209,24 +242,32 @@ def _nearest_choice(found: Problem, key: Key, value: object) -> Problem:
     return with_edits(found, "set", Edit("set", found.path, value=near[0]), text=text)
 
 
-def _refused(entry: Entry, refusals: Mapping[str, Refusal], path: Path) -> Iterator[Problem]:
+def _refused(
+    entry: Entry, refusals: Mapping[str, Refusal], path: Path, unknown: Unknown
+) -> Iterator[Problem]:
     """The most exact refusals that apply: of the keys inside where there are such, else its own."""
     deeper = below(refusals, entry.key)
     inside = entry.value.entries if isinstance(entry.value, MappingNode) else ()
     named = [sub for sub in inside if sub.key in deeper or below(deeper, sub.key)]
     for sub in named:
-        yield from _refused(sub, deeper, (*path, sub.key))
+        for found in _refused(sub, deeper, (*path, sub.key), unknown):
+            yield _whole(found, path) if len(inside) == 1 else found
     own = refusals.get(entry.key) or next(iter(deeper.values()))
     if not named or (len(named) < len(inside) and entry.key in refusals):
-        yield _refusal(own, entry, path)
+        yield refusal(own, entry, path, unknown)
 
 
-def _refusal(refusal: Refusal, entry: Entry, path: Path) -> Problem:
-    facts = {"name": spoken(path), "reason": refusal.reason, "fix": refusal.replacement}
-    found = problem(refusal.code, path, entry.key_span, **facts)
-    value = entry.value.value if isinstance(entry.value, ScalarNode) else None
-    found = replace(found, value=shown(value))
-    return with_edits(found, "delete", Edit("delete", found.path))
+def _whole(found: Problem, path: Path) -> Problem:
+    """The same problem, whose fix deletes the block too that would be left empty."""
+    old = found.replacement
+    edits = tuple(
+        replace(edit, path=pointer(path))
+        if edit.op == "delete" and edit.path == found.path
+        else edit
+        for edit in old.edits
+    )
+    tidy = (Edit("delete", pointer(path)),) if old.kind == "move" else ()
+    return replace(found, replacement=replace(old, edits=edits + tidy))
 
 
 def _span(entry: Entry) -> Span | None:

@@ -49,6 +49,8 @@ def fit(node: Node, key: Key, name: str) -> Any | Misfit:
         return _nothing(key, name)
     if key.kind == "list":
         return _list(node, key, name)
+    if key.kind == "block" and isinstance(node, MappingNode):
+        return node
     if not isinstance(node, ScalarNode):
         return _wrong_type(node, key, name)
     if key.choices:
@@ -108,8 +110,12 @@ def _bounded(value: float, key: Key, name: str) -> Any | Misfit:
         return Misfit("config.below_min", {**facts, "fix": fix}, expected_of(key))
     if key.maximum is not None and value > key.maximum:
         reason = meaning(key) or "Larger values have no meaning here."
-        facts |= {"bound": _number(key.maximum), "reason": reason}
+        facts |= {"bound": f"at most {_number(key.maximum)}", "reason": reason}
         fix = f"Write {_number(key.maximum)} or less, or delete the key to use the default."
+        return Misfit("config.above_max", {**facts, "fix": fix}, expected_of(key))
+    if key.under is not None and value >= key.under:
+        facts |= {"bound": f"less than {_number(key.under)}", "reason": meaning(key)}
+        fix = f"Write less than {_number(key.under)}, or delete the key to use the default."
         return Misfit("config.above_max", {**facts, "fix": fix}, expected_of(key))
     return value
 
@@ -130,6 +136,8 @@ def _measured(value: str, key: Key, name: str) -> str | Misfit:
         return _bad_length(len(value), "characters", key, name)
     if key.pattern and not re.search(key.pattern, value):
         facts = {"name": name, "meaning": meaning(key), "pattern": key.pattern}
+        if key.secret:
+            return Misfit("config.inline_secret", {"what": "a credential that is written out"})
         return Misfit("config.bad_pattern", facts)
     return value
 
@@ -152,14 +160,18 @@ def _bad_length(size: int, what: str, key: Key, name: str) -> Misfit:
 
 def _choice(node: ScalarNode, key: Key, name: str) -> Any | Misfit:
     value = node.value
-    if value in key.choices:
+    if value in key.choices and not isinstance(value, bool):
         return value
     quoted = f'"{shown(value)}"' if isinstance(value, str) else _spelled(value)
     facts = {"name": name, "actual": quoted, "meaning": meaning(key)}
-    facts |= {"choices": ", ".join(key.choices)}
-    if isinstance(value, str) and value in key.unavailable:
-        reason = key.unavailable[value]
-        return Misfit("config.unsupported_value", {**facts, "reason": reason}, expected_of(key))
+    facts |= {"choices": ", ".join(map(str, key.choices))}
+    for code, values in (
+        ("config.unsupported_value", key.unavailable),
+        ("config.removed_value", key.removed),
+    ):
+        if isinstance(value, str) and value in values:
+            better = key.choices[0]
+            return Misfit(code, {**facts, "reason": values[value]}, expected_of(key), better)
     return Misfit("config.not_in_enum", facts, expected_of(key))
 
 

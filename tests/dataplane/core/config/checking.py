@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from typing import Annotated, Literal
 
 import msgspec
@@ -13,6 +14,10 @@ from dataplane.core.config.problems import Problem
 from dataplane.core.declaration import Declaration, Kind, Refusal, key
 
 CONTEXT = Context(components())
+# Every component as if this build could run it, for what is said of documents beyond that.
+RUNNABLE = Context(
+    {name: dataclasses.replace(declared, lacks="") for name, declared in components().items()}
+)
 
 
 class Model(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -171,7 +171,10 @@ def test_a_preset_that_is_not_there_is_named_with_its_neighbours() -> None:
 
     assert (problem.code, problem.line, problem.column) == ("config.preset_not_found", 2, 9)
     assert problem.suggestions[0].text == "cache"
-    assert problem.reason == "Presets you can use: off, cache."
+    assert problem.reason == (
+        "Presets you can use: house, housellm, codesmart, codesafe, off, cache, safe, balanced, "
+        "aggressive, coding, mcp, agent, general, summarize, agentdiet."
+    )
 
 
 @pytest.mark.parametrize("version", ["2", "0", "x", "", "01", "9" * 5000])

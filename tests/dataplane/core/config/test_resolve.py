@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from decimal import Decimal
 from typing import Any
 
@@ -19,10 +20,10 @@ from dataplane.core.config.presets import BUILT_IN, Preset
 from dataplane.core.config.problems import ConfigError, DocumentRef
 from dataplane.core.config.resolve import Effective
 from dataplane.core.config.resource import Host
-from tests.dataplane.core.config.checking import CONTEXT, EVERYTHING, WIDE, checked, codes
+from tests.dataplane.core.config.checking import CONTEXT, EVERYTHING, RUNNABLE, WIDE, checked, codes
 
 CODESAFE = Preset(
-    "codesafe",
+    "acme-safe",
     5,
     "pipeline: [format, dedup, collapse, cachesplit]\ncomponents: {collapse: {max_tokens: 3000}}\n",
 )
@@ -44,19 +45,19 @@ def block(effective: Effective, name: str) -> Any:
 
 
 def test_01_vector_63_a_written_key_leaves_the_other_keys_of_the_preset_alone() -> None:
-    effective = resolved("preset: codesafe\ncomponents:\n  collapse: {head_lines: 5}\n")
+    effective = resolved("preset: acme-safe\ncomponents:\n  collapse: {head_lines: 5}\n")
 
     collapse = block(effective, "collapse")
     assert (collapse["head_lines"], collapse["max_tokens"], collapse["tail_lines"]) == (5, 3000, 20)
     origins = {name: str(effective.origins[f"/components/collapse/{name}"]) for name in collapse}
     assert origins["head_lines"] == "tenant:acme/ci@v12:line 3"
-    assert origins["max_tokens"] == "preset:codesafe@v5:line 2"
+    assert origins["max_tokens"] == "preset:acme-safe@v5:line 2"
     assert origins["tail_lines"] == "default:schema1"
 
 
 def test_naming_a_preset_drops_the_preset_and_the_pipeline_of_lower_layers() -> None:
     effective = resolved(
-        "preset: codesafe\n",
+        "preset: acme-safe\n",
         server="preset: cache\n",
         organisation="pipeline: [mask]\ncomponents: {collapse: {max_tokens: 9, head_lines: 9}}\n",
     )
@@ -69,7 +70,7 @@ def test_naming_a_preset_drops_the_preset_and_the_pipeline_of_lower_layers() -> 
 
 def test_a_layer_above_the_one_that_names_the_preset_wins_over_it() -> None:
     effective = resolved(
-        "components: {collapse: {max_tokens: 50}}\n", organisation="preset: codesafe\n"
+        "components: {collapse: {max_tokens: 50}}\n", organisation="preset: acme-safe\n"
     )
 
     assert effective.pipeline == ["format", "dedup", "collapse", "cachesplit"]
@@ -174,7 +175,7 @@ def test_the_steps_are_ready_to_run_in_pipeline_order() -> None:
 
 
 def test_a_node_builds_the_same_document_that_was_checked() -> None:
-    effective = resolved("preset: codesafe\ncomponents: {collapse: {max_frac: 1}}\n")
+    effective = resolved("preset: acme-safe\ncomponents: {collapse: {max_frac: 1}}\n")
     received = msgspec.json.decode(msgspec.json.encode(effective.document))
 
     compiled = check_document(received, components())
@@ -248,8 +249,10 @@ def test_a_price_is_converted_through_its_text() -> None:
 @pytest.mark.parametrize("preset", BUILT_IN, ids=lambda preset: preset.name)
 def test_a_built_in_preset_validates_without_an_error(preset: Preset) -> None:
     """04 P-06."""
-    assert checked(preset.text).errors == ()
-    assert checked(f"preset: {preset.name}@{preset.version}\n").errors == ()
+    as_preset = dataclasses.replace(RUNNABLE, document=DocumentRef("preset", preset.name))
+
+    assert checked(preset.text, as_preset).errors == ()
+    assert checked(f"preset: {preset.name}@{preset.version}\n", RUNNABLE).errors == ()
 
 
 KEYS = ("keep_recent", "min_tokens", "keep_head_chars")
