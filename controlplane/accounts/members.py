@@ -84,10 +84,13 @@ def invite(
 ) -> tuple[Invitation, str]:
     """An invitation for 7 days and the text of its link, which is never shown again.
 
-    A new one replaces an open one for the same address and place.
+    A new one replaces an open one for the same address and place. ValidationError for somebody
+    who is a member there already: their role is changed, not offered.
     """
     _check_place(role, organisation, tenants)
     email = email.strip().lower()
+    if Membership.objects.filter(user__email=email, organisation=organisation).exists():
+        raise ValidationError(f"{email} is a member already.")
     for earlier in _open_invitations().filter(email=email, organisation=organisation):
         withdraw(earlier, by)
     link = secrets.new_link()

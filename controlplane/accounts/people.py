@@ -6,6 +6,7 @@ from datetime import timedelta
 
 from django.contrib.auth import authenticate
 from django.contrib.auth.password_validation import validate_password
+from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 
@@ -42,7 +43,22 @@ def set_password(user: User, password: str, by: Actor | None) -> None:
     validate_password(password, user)
     user.set_password(password)
     user.save(update_fields=["password"])
+    websessions.revoke_all(user, by)
     record("user.set_password", _user(user), by)
+
+
+def change_password(user: User, *, current: str, new: str) -> None:
+    """A person's own deed; every machine is signed out.
+
+    The machine in use stays in with django.contrib.auth.update_session_auth_hash afterwards.
+    ValidationError when the current password is wrong or the new one too weak;
+    TooManyAttemptsError as at the sign-in.
+    """
+    attempts = _count_attempts((f"password {user.uid}",))
+    if not user.check_password(current):
+        raise ValidationError("The current password is another one.")
+    SignInAttempt.objects.filter(pk__in=attempts).delete()
+    set_password(user, new, user)
 
 
 @transaction.atomic
@@ -87,7 +103,6 @@ def reset_password(link: str, password: str) -> User:
     if found is None:
         raise LinkError
     set_password(found.user, password, found.user)
-    websessions.revoke_all(found.user, found.user)
     found.delete()
     return found.user
 

@@ -53,7 +53,7 @@ class Keyring:
         nonce, text = sealed.ciphertext[:NONCE_BYTES], sealed.ciphertext[NONCE_BYTES:]
         try:
             return AESGCM(key).decrypt(nonce, text, place.encode()).decode()
-        except InvalidTag as problem:
+        except (InvalidTag, ValueError) as problem:  # a text too short to be one is no tag at all
             raise SealError(f"key {sealed.key_id!r} does not open it") from problem
 
     def fingerprint(self, value: str) -> str:

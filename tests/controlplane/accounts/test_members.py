@@ -106,6 +106,11 @@ def test_a_withdrawn_invitation_and_one_that_a_newer_one_replaces_are_over(
     assert withdrawals.count() == 2
 
 
+def test_a_member_is_not_invited_again(organisation: Organisation, admin: User) -> None:
+    with pytest.raises(ValidationError):
+        members.invite(admin.email, organisation, "viewer", admin)
+
+
 def test_a_weak_password_leaves_the_invitation_good(
     organisation: Organisation, admin: User
 ) -> None:

@@ -11,13 +11,14 @@ import pytest
 from django.core.exceptions import ValidationError
 from django.utils import timezone
 
-from controlplane.accounts import people
+from controlplane.accounts import people, websessions
 from controlplane.accounts.hashers import Argon2
 from controlplane.accounts.members import remove_member
 from controlplane.accounts.models import Membership, SignInAttempt, User
 from controlplane.accounts.problems import LastManagerError
 from controlplane.accounts.secrets import checksum
 from controlplane.accounts.tokens import issue_token
+from controlplane.accounts.websessions import Machine
 from controlplane.audit.models import AuditEvent
 from tests.controlplane.conftest import PASSWORD, person
 
@@ -91,6 +92,34 @@ def test_passwords_are_kept_as_argon2id_with_the_parameters_of_the_specification
 def test_a_short_or_common_password_is_refused(db: None, password: str) -> None:
     with pytest.raises(ValidationError):
         people.create_user(email="a@example.com", password=password, by=None)
+
+
+def test_a_person_changes_their_password_by_giving_the_current_one(manager: User) -> None:
+    with pytest.raises(ValidationError):
+        people.change_password(manager, current="wrong", new="another long one")
+    with pytest.raises(ValidationError):
+        people.change_password(manager, current=PASSWORD, new="short")
+
+    people.change_password(manager, current=PASSWORD, new="another long one")
+
+    assert sign_in(manager.email, "another long one") == manager
+
+
+def test_the_current_password_cannot_be_guessed_from_an_open_session(manager: User) -> None:
+    for _ in range(5):
+        with pytest.raises(ValidationError):
+            people.change_password(manager, current="wrong", new="another long one")
+
+    with pytest.raises(people.TooManyAttemptsError):
+        people.change_password(manager, current=PASSWORD, new="another long one")
+
+
+def test_a_set_password_takes_every_machine_off_the_list(manager: User) -> None:
+    websessions.admit("key", manager, Machine("", ""))
+
+    people.set_password(manager, "another long one", None)
+
+    assert not websessions.machines_of(manager)
 
 
 def test_the_last_active_manager_stays(manager: User) -> None:

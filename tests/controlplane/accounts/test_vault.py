@@ -54,6 +54,14 @@ def test_a_changed_byte_does_not_open(byte: int) -> None:
         Keyring([OLD]).open(Sealed("old", bytes(broken)), place="a")
 
 
+@pytest.mark.parametrize("length", [0, 1, 12, 27])
+def test_a_truncated_value_does_not_open(length: int) -> None:
+    sealed = Keyring([OLD]).seal(VALUE, place="a")
+
+    with pytest.raises(SealError):
+        Keyring([OLD]).open(Sealed("old", sealed.ciphertext[:length]), place="a")
+
+
 def test_a_value_opens_neither_elsewhere_nor_with_another_key() -> None:
     sealed = Keyring([OLD]).seal(VALUE, place="a")
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from datetime import timedelta
 
 import pytest
-from django.test import Client
+from django.contrib.auth import update_session_auth_hash
+from django.test import Client, RequestFactory
 from django.utils import timezone
 
-from controlplane.accounts import websessions
+from controlplane.accounts import people, websessions
 from controlplane.accounts.models import User, WebSession
 from controlplane.accounts.websessions import Machine, machines_of, sid_of
 from controlplane.audit.models import AuditEvent
@@ -137,6 +138,21 @@ def test_what_is_long_over_is_forgotten_with_the_next_sign_in(admin: User) -> No
     signed_in(admin)
 
     assert WebSession.objects.count() == 1
+
+
+def test_the_machine_on_which_a_password_is_changed_can_stay(admin: User) -> None:
+    """What a page does: change it, then give the session a new name."""
+    request = RequestFactory().post("/me/password")
+    request.user, request.session = admin, signed_in(admin).session
+    before = request.session.session_key or ""
+    people.change_password(admin, current=PASSWORD, new="another long one")
+    update_session_auth_hash(request, admin)
+    request.session.save()
+    client = Client()
+    client.cookies["cg_session"] = request.session.session_key or ""
+
+    assert request.session.session_key != before
+    assert is_in(client)
 
 
 def test_a_key_does_not_pass_from_one_person_to_another(admin: User, manager: User) -> None:

@@ -1,0 +1,72 @@
+"""A deployment of an earlier release, brought up to this one by its own migrations."""
+
+from __future__ import annotations
+
+import sqlite3
+from pathlib import Path
+
+from tests.controlplane.cli.processes import Deployment
+
+BEFORE = (("accounts", "0001"), ("audit", "0002"))
+EVENT = (
+    "INSERT INTO audit_auditevent (uid, at, organisation_uid, actor_uid, actor_label, action,"
+    " object_uid, object_label, before, after) VALUES (?, '2026-11-30 05:11:00.123456', '',"
+    " 'usr_1', 'ada@example.com', 'key.issue', 'key_1', 'laptop', NULL, '{\"label\": \"é\"}')"
+)
+UPSTREAM = (
+    "INSERT INTO accounts_upstream (uid, name, dialect, base_url, allow_insecure, created_at)"
+    " VALUES (?, ?, 'openai', ?, ?, '2026-11-30 05:11:00')"
+)
+UPSTREAMS = (
+    ("up_1", "local", "http://127.0.0.1:9100", False),
+    ("up_2", "public", "https://api.openai.com", False),
+    ("up_3", "inside", "http://simulator:9100", True),
+    ("up_4", "here", "http://localhost:9100", False),
+)
+
+
+def write_as_before(file: Path) -> None:
+    with sqlite3.connect(file) as database:
+        database.executemany(EVENT, [("aud_1",), ("aud_2",)])
+        database.executemany(UPSTREAM, UPSTREAMS)
+    database.close()
+
+
+def test_an_upgrade_chains_the_trail_and_keeps_upstreams_of_private_networks(
+    tmp_path: Path,
+) -> None:
+    deployment = Deployment(tmp_path)
+    for app, migration in BEFORE:
+        assert deployment.run("manage.py", "migrate", app, migration).returncode == 0
+    write_as_before(tmp_path / "control.sqlite3")
+
+    done = deployment.run("manage.py", "migrate")
+
+    assert done.returncode == 0, done.stderr
+    assert deployment.rows("SELECT name FROM accounts_upstream WHERE allow_private") == [
+        ("local",), ("inside",), ("here",),
+    ]  # fmt: skip
+    assert deployment.rows("SELECT seq, actor_kind FROM audit_auditevent ORDER BY seq") == [
+        (1, "user"), (2, "user"),
+    ]  # fmt: skip
+    verified = deployment.run("-m", "controlplane.cli.main", "audit", "verify")
+    assert verified.stdout.startswith("2 events"), verified
+    triggers = deployment.rows("SELECT name FROM sqlite_master WHERE type = 'trigger'")
+    assert {("audit_auditevent_no_update",), ("audit_auditevent_no_delete",)} <= set(triggers)
+
+
+def test_a_server_does_not_start_on_secrets_that_it_cannot_open(tmp_path: Path) -> None:
+    deployment = Deployment(tmp_path)
+    assert deployment.run("manage.py", "migrate").returncode == 0
+    with sqlite3.connect(tmp_path / "control.sqlite3") as database:
+        database.execute(
+            "INSERT INTO accounts_secret (uid, name, kind, ciphertext, key_id, fingerprint,"
+            " version, created_at, updated_at) VALUES ('sec_1', 'anthropic', 'provider_key', x'00', 'gone',"
+            " '00000000', 1, '2026-11-30', '2026-11-30')"
+        )
+    database.close()
+
+    done = deployment.run("manage.py", "serve", HEADRACE_BIND="127.0.0.1:0")
+
+    assert done.returncode == 1
+    assert "no key of HEADRACE_SECRET_KEYS opens: anthropic" in done.stderr
