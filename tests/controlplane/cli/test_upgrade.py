@@ -61,8 +61,8 @@ def test_a_server_does_not_start_on_secrets_that_it_cannot_open(tmp_path: Path) 
     with sqlite3.connect(tmp_path / "control.sqlite3") as database:
         database.execute(
             "INSERT INTO accounts_secret (uid, name, kind, ciphertext, key_id, fingerprint,"
-            " version, created_at, updated_at) VALUES ('sec_1', 'anthropic', 'provider_key', x'00', 'gone',"
-            " '00000000', 1, '2026-11-30', '2026-11-30')"
+            " version, created_at, updated_at) VALUES ('sec_1', 'anthropic', 'provider_key',"
+            " x'00', 'gone', '00000000', 1, '2026-11-30', '2026-11-30')"
         )
     database.close()
 
