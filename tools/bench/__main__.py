@@ -12,7 +12,20 @@ from pathlib import Path
 
 import psutil
 
-from tools.bench.scenarios import SCENARIOS, Row, servers
+from tools.bench import scenarios, streams
+from tools.bench.scenarios import Row, servers
+
+SCENARIOS = (
+    scenarios.pass_through,
+    scenarios.streaming,
+    streams.many_streams,
+    scenarios.compaction,
+    streams.beside_large_bodies,
+    scenarios.store_commits,
+    scenarios.telemetry,
+    scenarios.saving,
+    scenarios.at_rest,
+)
 
 
 def machine() -> str:
@@ -31,10 +44,12 @@ def table(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-async def measure() -> list[Row]:
+async def measure(only: str) -> list[Row]:
     with servers() as bench:
         rows: list[Row] = []
         for scenario in SCENARIOS:
+            if only not in scenario.__name__:
+                continue
             sys.stderr.write(f"{scenario.__name__}\n")
             rows += await scenario(bench)
         return rows
@@ -43,8 +58,9 @@ async def measure() -> list[Row]:
 def main() -> int:
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__)
     parser.add_argument("--json", type=Path, help="write the figures to this file as well")
+    parser.add_argument("--only", default="", help="run the scenarios whose name contains this")
     options = parser.parse_args()
-    rows = asyncio.run(measure())
+    rows = asyncio.run(measure(options.only))
     today = datetime.datetime.now(tz=datetime.UTC).date().isoformat()
     sys.stdout.write(f"{today}, {machine()}\n\n{table(rows)}\n")
     if options.json:

@@ -273,6 +273,3 @@ async def at_rest(bench: Bench) -> list[Row]:
 
 def _bound(what: str, value: float, bound: float) -> Row:
     return Row(what, f"{value:.1f} ms", f"≤ {bound:g} ms", value <= bound)
-
-
-SCENARIOS = (pass_through, streaming, compaction, store_commits, telemetry, saving, at_rest)
