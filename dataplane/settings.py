@@ -5,7 +5,7 @@ from __future__ import annotations
 import ipaddress
 import os
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
@@ -29,7 +29,10 @@ class BodyLimits(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """Sizes in bytes, durations in seconds unless the name says otherwise."""
+    """Sizes in bytes, durations in seconds unless the name says otherwise.
+
+    environment: where keys that an upstream names by variable are read when they are needed.
+    """
 
     state_dir: Path
     snapshot: Path | None = None
@@ -50,6 +53,11 @@ class Settings:
     auth_fail_per_min: int = 10
     big_body_bytes: int = 8 * _MIB
     big_body_slots: int = 16
+    environment: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+    def secret(self, name: str) -> str | None:
+        """A key that the environment holds, as it is now."""
+        return self.environment.get(name)
 
     def body_limits(self, *, compaction: bool) -> BodyLimits:
         """compaction: for a request whose purpose is to make a conversation smaller."""
@@ -98,6 +106,7 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Settings:
         auth_fail_per_min=_count(env, "HEADRACE_AUTH_FAIL_PER_MIN", 10),
         big_body_bytes=_count(env, "HEADRACE_BIG_BODY_BYTES", 8 * _MIB),
         big_body_slots=_count(env, "HEADRACE_BIG_BODY_SLOTS", 16),
+        environment=env,
     )
     if found.test_clock and not found.binds_loopback:
         raise SettingsError(

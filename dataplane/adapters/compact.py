@@ -75,7 +75,7 @@ def _exchange(node: Node, admission: Admission, plan: Plan, dialect: Dialect) ->
         admission.at,
         session_header=call.header(b"x-context-guru-session"),
         wants_bypass=call.header(b"x-context-guru-bypass").lower() == "true",
-        is_encoded=call.header(b"content-encoding").lower() not in {"", "identity"},
+        is_encoded=call.is_encoded,
         stays_here=True,
     )
     persists = node.store.backend_for(tenant).persists

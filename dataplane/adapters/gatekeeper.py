@@ -11,7 +11,7 @@ from collections.abc import Callable
 from dataplane.adapters.http import Call, RefusedError
 from dataplane.adapters.snapshots import Principal, Snapshots, Tenant
 from dataplane.core import identity
-from dataplane.core.config.resource import OPERATOR_KIND
+from dataplane.core.config.resource import AGENT_KEY_KIND, TOKEN_KIND
 from dataplane.settings import is_loopback
 
 _MINUTE = 60
@@ -50,8 +50,10 @@ class Gatekeeper:
         token = identity.tenant_token(call.headers)
         address = address_of(call)
         found = None if token is None else self._snapshots.principal(identity.digest_of(token))
-        if found is not None and found.kind != OPERATOR_KIND:
+        if found is not None and found.kind == TOKEN_KIND:
             return found
+        if token is None and (bound := self._bound(call)) is not None:
+            return bound
         if self._is_throttled(address):
             raise RefusedError("auth_throttled")
         self._charge(address)
@@ -59,6 +61,14 @@ class Gatekeeper:
             raise RefusedError("bad_token")
         has_key = any(True for _ in identity.credentials_in(call.headers))
         raise RefusedError("unbound_key" if has_key else "no_token")
+
+    def _bound(self, call: Call) -> Principal | None:
+        """Whom a provider key in this request is bound to."""
+        for credential in identity.credentials_in(call.headers):
+            found = self._snapshots.principal(identity.digest_of(credential))
+            if found is not None and found.kind == AGENT_KEY_KIND:
+                return found
+        return None
 
     def _is_throttled(self, address: str) -> bool:
         minute, count = self._failures.get(address, (0, 0))

@@ -89,6 +89,11 @@ class Call:
         return next((v.decode("latin-1") for n, v in self.headers if n == name), "")
 
     @property
+    def is_encoded(self) -> bool:
+        """The body is compressed, so that nobody here reads it."""
+        return self.header(b"content-encoding").lower() not in {"", "identity"}
+
+    @property
     def peer(self) -> str:
         client = self.scope.get("client")
         return client[0] if client else ""

@@ -10,6 +10,7 @@ import logging
 import os
 import time
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from typing import Any
 
@@ -30,7 +31,8 @@ from dataplane.adapters.stores.choice import chosen
 from dataplane.adapters.telemetry import Telemetry
 from dataplane.adapters.upstream import UpstreamClient
 from dataplane.core import tokens
-from dataplane.core.config.resource import Source
+from dataplane.core.config.resource import Source, Upstream
+from dataplane.core.credential import CredentialError, CredentialPlan, names_a_key, plan_for
 from dataplane.core.money import cost
 from dataplane.core.overrides import Wish
 from dataplane.core.record import Record
@@ -47,8 +49,17 @@ DRAIN_S = 25
 class Node:
     """One data-plane process: what it serves, what it keeps, and the requests in it."""
 
-    def __init__(self, settings: Settings, source: Source) -> None:
+    def __init__(
+        self,
+        settings: Settings,
+        source: Source,
+        secrets: Callable[[str], str | None] | None = None,
+    ) -> None:
+        """secrets: the key behind an upstream's key_ref, asked at every request; None: the
+        environment's.
+        """
         self.settings = settings
+        self._secrets = secrets or settings.secret
         self.started_at = time.time()
         self.node_id, self.boot_id = node_identity(settings.state_dir)
         self.telemetry = Telemetry()
@@ -198,6 +209,8 @@ class Node:
         upstream = self.snapshots.upstreams.get(name)
         if upstream is None:
             raise RefusedError("no_upstream")
+        if names_a_key(upstream) and not route.is_open_to_all(call.method):
+            raise RefusedError("route_forbidden")
         plan, ignored = tenant.plan_for(wish_of(call) if route.dialect else Wish())
         return Ticket(
             call,
@@ -205,13 +218,25 @@ class Node:
             tenant,
             admission.principal.name,
             admission.record(route.name, route.family),
-            upstream.base_url.rstrip("/"),
+            upstream,
+            self._credential(call, upstream),
             performer(self.store, partial(self.telemetry.committed, tenant=tenant.body.tenant)),
             persists=self.store.backend_for(tenant.body.tenant).persists,
             room=admission.room,
             plan=plan,
             ignored=ignored,
         )
+
+    def _credential(self, call: Call, upstream: Upstream) -> CredentialPlan:
+        held = None
+        if upstream.key_ref is not None:
+            held = self._secrets(upstream.key_ref)
+        elif upstream.key_env is not None:
+            held = self.settings.secret(upstream.key_env)
+        try:
+            return plan_for(upstream, call.headers, held)
+        except CredentialError as error:
+            raise RefusedError(str(error)) from None
 
     def instant(self, call: Call) -> float:
         """The time that decides everything in this request, in seconds."""

@@ -18,12 +18,13 @@ from dataplane.adapters.limits import BodyRoom
 from dataplane.adapters.snapshots import Tenant
 from dataplane.adapters.upstream import Response, UpstreamClient, UpstreamError
 from dataplane.core import bypass
+from dataplane.core.config.resource import Upstream
+from dataplane.core.credential import CredentialPlan
 from dataplane.core.effects import Effect
 from dataplane.core.exchange import Asked, Exchange, Outgoing
 from dataplane.core.expand.opening import open_relay
 from dataplane.core.expand.plain import PlainRelay, PlainStream
 from dataplane.core.expand.relay import EVENT_STREAM, JSON, Answer, Deliver, Outcome, Relay
-from dataplane.core.identity import has_provider_key
 from dataplane.core.overrides import Ignored
 from dataplane.core.plan import Plan
 from dataplane.core.record import Record
@@ -47,12 +48,19 @@ class Ticket:
     tenant: Tenant
     principal: str
     record: Record
-    base_url: str
+    upstream: Upstream
+    credential: CredentialPlan
     perform: Callable[[Effect], Awaitable[Any]]
     persists: bool
     room: BodyRoom
     plan: Plan
     ignored: Ignored | None = None
+
+    @property
+    def guards_state(self) -> bool:
+        """Another tenant may have stored what this request could name."""
+        shared = self.credential.is_held and not self.upstream.allow_server_state
+        return shared and self.route.names_stored_state
 
 
 class Proxy:
@@ -65,10 +73,10 @@ class Proxy:
     async def serve(self, ticket: Ticket) -> None:
         """Answer one request; the record says afterwards what happened."""
         call = ticket.call
-        if not has_provider_key(call.headers):
-            raise RefusedError("no_provider_key", tenant=ticket.tenant.body.tenant)
         limits = self._settings.body_limits(compaction=ticket.route.may_be_large)
         body = await call.read_body(limits, ticket.room)
+        if ticket.guards_state and (call.is_encoded or bypass.may_name_server_state(body)):
+            raise RefusedError("server_state_forbidden")
         carrying = _Carrying(self._settings, self._upstream, ticket, body)
         try:
             async with asyncio.TaskGroup() as group:
@@ -132,7 +140,7 @@ class _Carrying:
             session_header=call.header(b"x-context-guru-session"),
             agent_header=call.header(b"x-claude-code-agent-id"),
             wants_bypass=call.header(b"x-context-guru-bypass").lower() == "true",
-            is_encoded=call.header(b"content-encoding").lower() not in {"", "identity"},
+            is_encoded=call.is_encoded,
             force_model=self._settings.force_model,
         )
         self._exchange = Exchange(
@@ -158,9 +166,14 @@ class _Carrying:
     async def _send(self, body: bytes) -> Response:
         call, route = self._ticket.call, self._ticket.route
         query: bytes = call.scope.get("query_string", b"")
-        url = self._ticket.base_url + route.path + ("?" + query.decode("latin-1") if query else "")
+        url = (
+            self._ticket.upstream.base_url.rstrip("/")
+            + route.path
+            + ("?" + query.decode("latin-1") if query else "")
+        )
         headers = upstream_headers(
             call.headers,
+            self._ticket.credential,
             inspects=route.dialect is not None,
             forwards_clock=self._settings.test_clock,
         )

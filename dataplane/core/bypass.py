@@ -6,7 +6,7 @@ import msgspec
 
 from dataplane.core.declaration import Gate
 from dataplane.core.wire.message import Conversation, Dialect, Role
-from dataplane.core.wire.spans import Span
+from dataplane.core.wire.spans import Span, UnparseableError, outline
 
 HEADER = Gate("header", "The request asked for it with x-context-guru-bypass.")
 KILL_SWITCH = Gate("kill_switch", "The operator's kill switch is on.")
@@ -17,6 +17,7 @@ UNPARSEABLE = Gate("unparseable", "The body is not JSON that can be edited safel
 NO_MESSAGES = Gate("no_messages", "The body holds no message list.")
 OBSERVE = Gate("observe", "The tenant's mode is observe: requests are never shaped.")
 REWRITE_FAILED = Gate("rewrite_failed", "A fault of ours; the original body was sent.")
+_SERVER_STATE = ("previous_response_id", "conversation")
 GATES = (
     HEADER,
     KILL_SWITCH,
@@ -35,11 +36,20 @@ _SUMMARY_PROMPTS = (
 )
 
 
+def may_name_server_state(body: bytes) -> bool:
+    """True unless it is certain that a Responses body names nothing that the provider stored."""
+    try:
+        top, _ = outline(body)
+    except UnparseableError:
+        return True
+    found = (top[name].value for name in _SERVER_STATE if name in top)
+    return any(body[value.start : value.end] != b"null" for value in found)
+
+
 def has_server_history(conversation: Conversation) -> bool:
     """True when the request continues what the provider stored: only a part of it is here."""
     return conversation.dialect is Dialect.OPENAI_RESPONSES and any(
-        conversation.value(name) not in {None, b"null"}
-        for name in ("previous_response_id", "conversation")
+        conversation.value(name) not in {None, b"null"} for name in _SERVER_STATE
     )
 
 

@@ -5,6 +5,7 @@ The path carries only the dialect; which upstream serves it is the tenant's conf
 
 from __future__ import annotations
 
+import re
 from typing import NamedTuple
 from urllib.parse import unquote
 
@@ -28,6 +29,14 @@ _NAMED = {
 }
 _OTHERS = "passthrough"
 NAMES = (*_NAMED.values(), _OTHERS)
+_CREATES_RESPONSES = frozenset((_RESPONSES, _RESPONSES + "/input_tokens", _RESPONSES + "/compact"))
+_STATELESS = _CREATES_RESPONSES | {
+    _MESSAGES,
+    _MESSAGES + "/count_tokens",
+    _CHAT,
+    "/v1/embeddings",
+}
+_MODELS = re.compile(r"/v1/models(?:/[A-Za-z0-9._:@-]+)?")
 OWN_PREFIX = "cg_"
 
 
@@ -48,6 +57,17 @@ class Route(NamedTuple):
     def may_be_large(self) -> bool:
         """The provider's own compaction of a conversation, which may be the whole of it."""
         return self.path == _RESPONSES + "/compact"
+
+    @property
+    def names_stored_state(self) -> bool:
+        """The body may name what the provider stored earlier."""
+        return self.family == "openai" and self.path in _CREATES_RESPONSES
+
+    def is_open_to_all(self, method: str) -> bool:
+        """False where the provider's account, not the request, decides what is seen or changed."""
+        if method == "GET":
+            return _MODELS.fullmatch(self.path) is not None and ".." not in self.path
+        return method == "POST" and self.path in _STATELESS
 
     @property
     def envelope(self) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ class TenantSpec:
     document: str = MASK
     principal: str = ""
     facts: dict[str, Any] = field(default_factory=dict)
+    kind: str = resource.TOKEN_KIND
 
     @property
     def uid(self) -> str:
@@ -51,16 +52,19 @@ def tenants(document: str = MASK, **facts: Any) -> list[TenantSpec]:
     ]
 
 
-def resources(specs: list[TenantSpec], upstream_url: str) -> list[Resource]:
-    """Everything a node needs to serve these tenants from one upstream."""
+def resources(
+    specs: list[TenantSpec], upstream_url: str, upstream: Mapping[str, Any] | None = None
+) -> list[Resource]:
+    """Everything a node needs to serve these tenants from one upstream with these facts."""
+    facts = upstream or {}
     upstreams = [
-        resource.Upstream("sim-a", "anthropic", upstream_url),
-        resource.Upstream("sim-o", "openai", upstream_url),
+        resource.Upstream("sim-a", "anthropic", upstream_url, **facts),
+        resource.Upstream("sim-o", "openai", upstream_url, **facts),
     ]
     shards: dict[str, list[resource.AuthEntry]] = {digit: [] for digit in "0123456789abcdef"}
     for spec in specs:
         digest = hashlib.sha256(spec.key.encode()).hexdigest()
-        shards[digest[0]].append((digest, resource.TOKEN_KIND, spec.uid, spec.principal))
+        shards[digest[0]].append((digest, spec.kind, spec.uid, spec.principal))
     found = [_sealed(resource.NODE, "default", resource.encode(resource.NodeBody(upstreams)))]
     found.append(
         _sealed(resource.PRICES, "default", resource.encode(resource.PricesBody(DEFAULT_PRICES)))
@@ -114,13 +118,19 @@ class Gateway:
 
 @contextlib.asynccontextmanager
 async def gateway(
-    state_dir: Path, specs: list[TenantSpec], upstream_url: str, **settings: Any
+    state_dir: Path,
+    specs: list[TenantSpec],
+    upstream_url: str,
+    *,
+    upstream: Mapping[str, Any] | None = None,
+    secrets: Callable[[str], str | None] | None = None,
+    **settings: Any,
 ) -> AsyncIterator[Gateway]:
     """Serve with uvicorn on a free port until the block is left."""
     bundle = state_dir / "snapshot.json"
     bundle.parent.mkdir(parents=True, exist_ok=True)
-    bundle.write_bytes(resource.bundle(resources(specs, upstream_url)))
-    node = Node(Settings(state_dir / "state", **settings), FileSource(bundle))
+    bundle.write_bytes(resource.bundle(resources(specs, upstream_url, upstream)))
+    node = Node(Settings(state_dir / "state", **settings), FileSource(bundle), secrets)
     config = uvicorn.Config(
         node, port=0, log_config=None, access_log=False, timeout_graceful_shutdown=2
     )

@@ -114,11 +114,10 @@ AuthEntry = tuple[str, str, str, str]
 class Upstream(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
     """One provider endpoint; a tenant selects it by name, never by URL.
 
-    key_ref: the name of the key that we hold for it, key_env: the environment variable that does;
-    both None where the caller's own is forwarded.
-    header: where that key goes, None for the dialect's own slot. header_timeout_s: until the
-    first byte of an answer, 0 is the node's own limit. allow_private: it may resolve to an
-    address of a private network.
+    key_ref: the name of the key that we hold for it, key_env: the environment variable that holds
+    it; both None where the caller's own is forwarded. header: where that key goes, None for the
+    dialect's own slot. header_timeout_s: until the first byte of an answer, 0 is the node's own
+    limit. allow_private: it may resolve to an address of a private network.
     """
 
     name: str

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataplane.core.identity import TOKEN_HEADER, Headers, foreign_slots
+from dataplane.core.credential import CredentialPlan
+from dataplane.core.identity import TOKEN_HEADER, Headers
 
 _HOP_BY_HOP = frozenset(
     (
@@ -46,14 +47,14 @@ def _named_in_connection(headers: Headers) -> frozenset[bytes]:
 
 
 def upstream_headers(
-    headers: Headers, *, inspects: bool, forwards_clock: bool
+    headers: Headers, credential: CredentialPlan, *, inspects: bool, forwards_clock: bool
 ) -> list[tuple[bytes, bytes]]:
     """The caller's headers as the provider may see them, order and duplicates kept.
 
     inspects: the answer will be read, so no compressed one is asked for. forwards_clock: test
     clock mode. Content-Length and Host are set by the client for the body in hand.
     """
-    dropped = _NEVER_UP | foreign_slots(headers) | _named_in_connection(headers)
+    dropped = _NEVER_UP | credential.drops | _named_in_connection(headers)
     if inspects:
         dropped |= {b"accept-encoding"}
     if not forwards_clock:
@@ -65,6 +66,8 @@ def upstream_headers(
     ]
     if inspects:
         kept.append((b"accept-encoding", b"identity"))
+    if credential.adds is not None:
+        kept.append(credential.adds)
     return kept
 
 

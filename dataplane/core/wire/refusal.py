@@ -45,6 +45,15 @@ REFUSALS = _refusals(
         "no_provider_key",
     ),
     Refusal("account_disabled", 403, _FORBIDDEN, "This tenant is disabled.", "forbidden"),
+    Refusal(
+        "route_forbidden", 403, _FORBIDDEN,
+        "This address is closed where the gateway holds the provider key.", "forbidden",
+    ),
+    Refusal(
+        "server_state_forbidden", 403, _FORBIDDEN,
+        "What the provider stored is closed where the gateway holds the provider key.",
+        "forbidden",
+    ),
     Refusal("tenant_mismatch", 403, _FORBIDDEN, "The key belongs to another tenant.", "forbidden"),
     Refusal("view_forbidden", 403, _FORBIDDEN, "This view is not open to you.", "forbidden"),
     Refusal("not_found", 404, "not_found_error", "There is nothing at this address."),
@@ -92,6 +101,10 @@ REFUSALS = _refusals(
     Refusal(
         "no_upstream", 502, "api_error", "No upstream serves this route for this tenant.",
         "no_upstream",
+    ),
+    Refusal(
+        "upstream_credential_missing", 502, "api_error",
+        "The gateway's key for this provider is missing.", "no_upstream",
     ),
     Refusal(
         "upstream_error", 502, "api_error", "The provider could not be reached.",

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import pytest
 
+from dataplane.core.credential import CredentialPlan
+from dataplane.core.identity import foreign_slots
 from dataplane.core.wire.headers import client_headers, upstream_headers
 
 KEY = b"cg_live_AAAAAAAAAAAAAAAAAAAAAAAAAA"
@@ -12,7 +14,8 @@ KEY = b"cg_live_AAAAAAAAAAAAAAAAAAAAAAAAAA"
 def up(
     *headers: tuple[bytes, bytes], inspects: bool = False, forwards_clock: bool = False
 ) -> list[tuple[bytes, bytes]]:
-    return upstream_headers(headers, inspects=inspects, forwards_clock=forwards_clock)
+    credential = CredentialPlan(foreign_slots(headers))
+    return upstream_headers(headers, credential, inspects=inspects, forwards_clock=forwards_clock)
 
 
 @pytest.mark.parametrize(
