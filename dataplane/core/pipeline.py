@@ -128,17 +128,26 @@ class Run:
         """Withdraw every change that names an original which did not become durable.
 
         Of an id that is owned the original is durable since it was minted, but a collision says
-        that it is another original.
+        that it is another original. A new decision must be durable itself, else the next turn
+        would not know it and send the output verbatim again.
         """
         taken = {key for key, why in refused.items() if why is Refused.COLLISION}
         held = (durable | self.conditions.view.owned.keys()) - taken
         for index in list(self.changes):
             while changed := self.changes.get(index):
-                missing = [key for key in changed[-1].ids if key not in held]
+                needed_in = durable if self._is_new(changed[-1].decision) else held
+                missing = [key for key in changed[-1].ids if key not in needed_in]
                 if not missing:
                     break
                 why = refused.get(missing[0], Refused.UNAVAILABLE)
                 self.withdraw(index, gate=why.value)
+
+    def _is_new(self, decision: FrozenDecision | None) -> bool:
+        """False also for one that the store had lost: it is derived again until it is kept."""
+        if decision is None:
+            return False
+        lost = self.conditions.view.lost.get(decision.component, frozenset())
+        return decision.decision_key not in lost
 
 
 def run(steps: Sequence[PipelineStep], messages: Sequence[Message], given: Conditions) -> Run:

@@ -21,7 +21,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from dataplane.adapters.originals import SQLITE_LIMITS, StoreLimits, StoreStats
-from dataplane.adapters.stores import retention, sqlite_stash, sqlite_turn
+from dataplane.adapters.stores import retention, sqlite_decisions, sqlite_stash, sqlite_turn
 from dataplane.adapters.stores.later import LaterTurns, Turns
 from dataplane.adapters.stores.sqlite_file import (
     Durability,
@@ -95,6 +95,7 @@ class SqliteStore:
         self._views = Views()
         self._prepared: dict[str, asyncio.Future[bool]] = {}
         self._failing: set[str] = set()
+        self._unopened: set[str] = set()
         self._readers = ThreadPoolExecutor(READERS, "store-reader")
         self._is_open = False
         self._later = LaterTurns(self._record_later)
@@ -142,7 +143,9 @@ class SqliteStore:
                 )
         except _FAILURES as error:
             self._report(tenant, error)
+            self._unopened.add(tenant)
             return self._views.of(wanted.scope).without_store(wanted)
+        self._unopened.discard(tenant)
         return view.merge(read, wanted)
 
     async def commit(self, wanted: Commit) -> Committed:
@@ -161,6 +164,8 @@ class SqliteStore:
                 )
         except _FAILURES as error:
             self._report(tenant, error)
+            if isinstance(error, TimeoutError):
+                self._take_back(wanted)
             return self._unavailable(wanted, tally, error)
         self._times.add(time.perf_counter() - began)
         self._views.of(wanted.scope).note(landed, wanted.decisions, wanted.at)
@@ -184,9 +189,11 @@ class SqliteStore:
 
     def _patience_s(self, tenant: str) -> float:
         """How long a turn waits to be opened: without it, all that was decided flips back, which
-        costs more than the wait. A store that is known to fail gets no such patience.
+        costs more than the wait. One that followed a failed turn has no such patience.
         """
-        return self._timeout_s if tenant in self._failing else max(TURN_PATIENCE_S, self._timeout_s)
+        if tenant in self._unopened:
+            return self._timeout_s
+        return max(TURN_PATIENCE_S, self._timeout_s)
 
     def _tally(self, tenant: str) -> TenantTally:
         if tenant not in self._tallies:
@@ -241,14 +248,33 @@ class SqliteStore:
             for turn in turns:
                 sqlite_turn.record(tx, turn, limits)
 
+        self._write_behind(tenant, newest, record)
+
+    def _write_behind(self, tenant: str, at: float, run: Callable[[Transaction], None]) -> None:
+        """Write what nobody waits for, behind all that was asked for before."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         future.add_done_callback(lambda done: self._note_recorded(tenant, done))
-        path = store_path(self._state_dir, tenant)
-        self._writer.put(Intent(tenant, path, newest, record, future))
+        self._writer.put(Intent(tenant, store_path(self._state_dir, tenant), at, run, future))
 
     def _note_recorded(self, tenant: str, done: asyncio.Future[None]) -> None:
         if not done.cancelled() and (error := done.exception()) is not None:
             self._report(tenant, error)
+
+    def _take_back(self, wanted: Commit) -> None:
+        """A commit that was given up may still land. Its request goes out without the decisions,
+        so a later turn must not replay them; this is written behind it and before that turn.
+        """
+        lost = self._views.of(wanted.scope).frozen.lost
+        late = [
+            decision
+            for decision in wanted.decisions
+            if decision.marker_ids and decision.decision_key not in lost.get(decision.component, ())
+        ]
+        if late:
+            tenant, session = wanted.scope.tenant, wanted.scope.session
+            self._write_behind(
+                tenant, wanted.at, lambda tx: sqlite_decisions.take_back(tx, session, late)
+            )
 
     def _unavailable(self, wanted: Commit, tally: TenantTally, error: Exception) -> Committed:
         if isinstance(error, TimeoutError):

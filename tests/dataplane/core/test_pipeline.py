@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dataplane.core.components import collapse, dedup, mask
+from dataplane.core.content import Content
 from dataplane.core.declaration import Declaration, Event, Gate, Kind
 from dataplane.core.effects import Refused, SessionView
 from dataplane.core.pipeline import NO_KEY, Conditions, PipelineStep, run
@@ -119,6 +120,23 @@ def test_a_refused_original_puts_the_text_back_and_reverses_the_saving() -> None
     assert state.text_of(0).text == M
     assert state.report.saved == 0
     assert state.report.steps[0].gates == {"stash_reserve_exhausted": 1}
+
+
+@pytest.mark.parametrize("was_lost", [False, True])
+def test_a_decision_that_did_not_become_durable_is_not_sent_unless_it_repairs_one(
+    *, was_lost: bool
+) -> None:
+    """Owning the original is not enough: the next turn would not know of the decision."""
+    key = Content(M).content_key
+    lost = {"mask": frozenset({key})} if was_lost else {}
+    step = PipelineStep(mask.COMPONENT, mask.Config(keep_recent=0, keep_head_chars=0))
+    view = SessionView(owned={M_ID: 0.0}, lost=lost)
+    state = run([step], tool_messages(M), Conditions(view))
+    assert M_ID in state.text_of(0).text
+
+    state.settle(frozenset(), {M_ID: Refused.UNAVAILABLE})
+
+    assert (M_ID in state.text_of(0).text) is was_lost
 
 
 def test_a_discarded_change_is_charged_to_the_last_component_that_made_it() -> None:

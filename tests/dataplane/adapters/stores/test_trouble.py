@@ -10,6 +10,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -18,6 +19,7 @@ from dataplane.core.effects import Committed, Found, Recalled, Refused
 from tests.dataplane.adapters.stores.builders import (
     BOB,
     ELSEWHERE,
+    LIMITS,
     NOW,
     TTL_S,
     freeze,
@@ -269,3 +271,36 @@ async def test_a_closed_store_answers_that_it_is_not_available(tmp_path: Path) -
     assert not (await turn(store)).available
     assert (await stash(store, "text")).refused == {marker("text"): Refused.UNAVAILABLE}
     assert (await recall(store, marker("text"))).found is Found.STORE_ERROR
+
+
+class LateStore(SqliteStore):
+    """Every write that was given up lands all the same, as one does that is in its COMMIT."""
+
+    async def _write(self, *asked: Any) -> Any:
+        return await asyncio.shield(super()._write(*asked))
+
+
+SLOW_TO_FREEZE = """\
+CREATE TRIGGER slow_to_freeze AFTER INSERT ON frozen WHEN NEW.k = 'late' BEGIN
+  SELECT count(*) FROM (WITH RECURSIVE c(n) AS (
+    VALUES(0) UNION ALL SELECT n + 1 FROM c WHERE n < 3000000) SELECT n FROM c);
+END;"""
+
+
+async def test_a_commit_that_lands_after_it_was_given_up_decides_nothing(tmp_path: Path) -> None:
+    """Its request went out without the decision, so the next turn must not replay it either."""
+    store = LateStore(tmp_path, limits=LIMITS, timeout_s=0.1)
+    await store.start()
+    await eventually(lambda: is_available(store))
+    await freeze(store, "earlier")
+    with contextlib.closing(sqlite3.connect(file_of(tmp_path))) as other:
+        other.executescript(SLOW_TO_FREEZE)
+
+    late = await freeze(store, "late")
+    await eventually(lambda: is_available(store))
+    view = await turn(store, messages=8)
+    await store.close()
+
+    assert late.refused == {marker("late"): Refused.UNAVAILABLE}
+    assert list(view.frozen["mask"]) == ["earlier"]
+    assert marker("late") in view.owned
