@@ -209,9 +209,12 @@ async def _send(
         await asyncio.sleep(wanted.head_delay_ms / 1000)
     response = web.StreamResponse(status=answer.status, headers=_headers(answer, wanted))
     await response.prepare(request)
+    due = time.perf_counter()
     for write in writes(answer.events, wanted, gap_ms=gap_ms):
         if write.pause_ms:
-            await asyncio.sleep(write.pause_ms / 1000)
+            # By the clock and not by the pause: late events do not make the rest of them later.
+            due += write.pause_ms / 1000
+            await asyncio.sleep(max(0.0, due - time.perf_counter()))
         await response.write(write.payload)
     if wanted.is_cut:
         response.force_close()
