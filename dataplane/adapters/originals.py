@@ -47,6 +47,7 @@ class StoreStats:
     stash_bytes: int
     stash_max_bytes: int
     stash_refused: int
+    refused_for_disk: int
     stash_missing: int
     stash_expired: int
     stash_revived: int
@@ -56,6 +57,15 @@ class StoreStats:
     commit_timeouts: int
     commit_ms_p50: float
     commit_ms_p99: float
+
+
+@dataclass(frozen=True, slots=True)
+class Purged:
+    """How much of each a purge took away."""
+
+    originals: int
+    decisions: int
+    sessions: int
 
 
 class Store(Protocol):
@@ -78,6 +88,18 @@ class Store(Protocol):
     async def commit(self, wanted: Commit) -> Committed: ...
 
     async def recall(self, wanted: Recall) -> Recalled: ...
+
+    async def purge_tenant(self, tenant: str) -> Purged:
+        """Delete everything of a tenant; its ids are deleted from then on, not lost. Raises
+        OSError when that failed.
+        """
+        ...
+
+    async def purge_session(self, tenant: str, session: str) -> Purged:
+        """Delete a session and the originals that only it owned. Raises OSError or another
+        error of the backend when that failed.
+        """
+        ...
 
     def set_limits(self, tenant: str, limits: StoreLimits) -> None: ...
 

@@ -16,7 +16,7 @@ import msgspec
 
 from dataplane.adapters import sheets
 from dataplane.adapters.sheets import Count, Sheet, Workers
-from dataplane.adapters.stores.sqlite import disk_used
+from dataplane.adapters.stores.disk import disk_used
 from dataplane.adapters.workers import WorkerBoard
 
 if TYPE_CHECKING:

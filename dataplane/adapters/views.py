@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
 JSON_HEADERS = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
 _GONE = (Found.EXPIRED, Found.DELETED)
-_UNREADABLE = (Found.LOST, Found.STORE_ERROR)
+_UNREADABLE = (Found.LOST, Found.STORE_ERROR, Found.DECRYPT_ERROR)
 
 
 async def healthz(node: Node, call: Call) -> None:

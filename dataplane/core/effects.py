@@ -138,6 +138,7 @@ class Found(enum.Enum):
     EXPIRED = "expired"
     LOST = "lost"
     STORE_ERROR = "store_error"
+    DECRYPT_ERROR = "decrypt_error"  # it is there, and its key is not
     NEVER_MINTED = "never_minted"
     DELETED = "deleted"
 

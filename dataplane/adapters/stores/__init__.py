@@ -5,12 +5,14 @@ Source: 03-proxy-and-recovery.md 5.4. Each backend keeps the same contract (adap
 
 from __future__ import annotations
 
+from dataclasses import astuple
 from pathlib import Path
 from typing import Literal
 
 from dataplane.adapters.originals import (
     MEMORY_LIMITS,
     SQLITE_LIMITS,
+    Purged,
     Store,
     StoreLimits,
     StoreStats,
@@ -21,6 +23,7 @@ from dataplane.adapters.stores.sqlite import COMMIT_TIMEOUT_S, SqliteStore
 from dataplane.adapters.stores.sqlite_file import Durability, store_path
 from dataplane.adapters.stores.tally import COUNTERS, GAUGES
 from dataplane.core.effects import Commit, Committed, OpenTurn, Recall, Recalled, SessionView
+from dataplane.encryption import StoreEncryption
 
 __all__ = ["MemoryStore", "OffStore", "SqliteStore", "StoreSet"]
 
@@ -37,11 +40,14 @@ class StoreSet:
         *,
         durability: Durability = "process",
         timeout_s: float = COMMIT_TIMEOUT_S,
+        encryption: StoreEncryption | None = None,
     ) -> None:
         self._state_dir = state_dir
         self._backends: dict[Backend, Store] = {
             "memory": MemoryStore(),
-            "sqlite": SqliteStore(state_dir, durability=durability, timeout_s=timeout_s),
+            "sqlite": SqliteStore(
+                state_dir, durability=durability, timeout_s=timeout_s, encryption=encryption
+            ),
             "off": OffStore(),
         }
         self._chosen: dict[str, Backend] = {}
@@ -79,6 +85,19 @@ class StoreSet:
 
     async def recall(self, wanted: Recall) -> Recalled:
         return await self.backend_for(wanted.scope.tenant).recall(wanted)
+
+    async def purge_tenant(self, tenant: str) -> Purged:
+        """In every backend: the tenant may have been in another one before."""
+        purged = [await store.purge_tenant(tenant) for store in self._backends.values()]
+        return Purged(*(sum(counts) for counts in zip(*map(astuple, purged), strict=True)))
+
+    async def purge_session(self, tenant: str, session: str) -> Purged:
+        return await self.backend_for(tenant).purge_session(tenant, session)
+
+    async def retire(self, tenant: str) -> Purged:
+        """Purge a tenant that is gone: what its last requests still want to keep is not kept."""
+        self._chosen[tenant] = "off"
+        return await self.purge_tenant(tenant)
 
     def set_limits(self, tenant: str, limits: StoreLimits) -> None:
         self.backend_for(tenant).set_limits(tenant, limits)

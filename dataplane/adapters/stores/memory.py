@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from dataplane.adapters.originals import MEMORY_LIMITS, StoreLimits, StoreStats
+from dataplane.adapters.originals import MEMORY_LIMITS, Purged, StoreLimits, StoreStats
 from dataplane.adapters.stores.memory_tenant import Tenant
 from dataplane.adapters.stores.tally import CommitTimes, TenantTally, store_stats
 from dataplane.core.effects import Commit, Committed, OpenTurn, Recall, Recalled, SessionView
@@ -49,6 +49,14 @@ class MemoryStore:
 
     async def recall(self, wanted: Recall) -> Recalled:
         return self._tenant(wanted.scope.tenant).recall(wanted)
+
+    async def purge_tenant(self, tenant: str) -> Purged:
+        held = self._tenant(tenant)
+        self._tenants[tenant] = Tenant(held.limits, purged=True)
+        return held.held
+
+    async def purge_session(self, tenant: str, session: str) -> Purged:
+        return self._tenant(tenant).purge_session(session)
 
     def stats(self, tenant: str | None = None) -> StoreStats:
         chosen = [t for name, t in self._tenants.items() if tenant is None or name == tenant]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-from dataplane.adapters.originals import StoreLimits
+from dataplane.adapters.originals import Purged, StoreLimits
 from dataplane.adapters.stores import retention
 from dataplane.adapters.stores.retention import EXACT, Fill
 from dataplane.core.content import content_key
@@ -68,10 +68,15 @@ class Session:
 
 
 class Tenant:
-    """Everything one tenant has in memory; nothing here waits."""
+    """Everything one tenant has in memory; nothing here waits.
 
-    def __init__(self, limits: StoreLimits) -> None:
+    purged: there was more, and it was deleted; what is not known may be of that.
+    """
+
+    def __init__(self, limits: StoreLimits, *, purged: bool = False) -> None:
         self.limits = limits
+        self._purged = purged
+        self._deleted: dict[str, None] = {}
         self.counted: Counter[str] = Counter()
         self.payload_bytes = 0
         self._originals: dict[str, Original] = {}
@@ -253,13 +258,18 @@ class Tenant:
             return Recalled(Found.MALFORMED)
         original = self._originals.get(wanted.marker_id)
         if original is None or not EXACT.is_live(original.expires, wanted.at):
-            return Recalled(Found.EXPIRED if wanted.marker_id in self._ledger else Found.LOST)
+            return Recalled(self._why_missing(wanted.marker_id))
         if not original.is_owned_by(wanted.scope):
             return Recalled(Found.FOREIGN_SESSION)
         self._renew((wanted.marker_id,), wanted.at)
         if wanted.keep:
             self._keep(content_key(original.text.decode("utf-8", "replace")))
         return Recalled(Found.RESOLVED, original.text)
+
+    def _why_missing(self, marker_id: str) -> Found:
+        if marker_id in self._ledger:
+            return Found.EXPIRED
+        return Found.DELETED if self._purged or marker_id in self._deleted else Found.LOST
 
     def _keep(self, key: str) -> None:
         self._kept[key] = None
@@ -279,13 +289,47 @@ class Tenant:
                 self._expire(marker_id)
 
     def _expire(self, marker_id: str) -> None:
+        self._forget(marker_id)
+        self.counted["stash_expired"] += 1
+
+    def _forget(self, marker_id: str) -> None:
         original = self._originals.pop(marker_id)
         self.payload_bytes -= len(original.text)
         for principal in original.principals:
             self._owned[("principal", principal)].pop(marker_id, None)
         for session in original.sessions:
             self._owned[("session", session)].pop(marker_id, None)
-        self.counted["stash_expired"] += 1
+
+    @property
+    def held(self) -> Purged:
+        """How much there is of what a purge takes away."""
+        return Purged(len(self._originals), sum(self._frozen.values()), len(self._sessions))
+
+    def purge_session(self, name: str) -> Purged:
+        """Delete a session and the originals that nobody else owns."""
+        before = self.held
+        if session := self._sessions.pop(name, None):
+            for frozen in session.decisions.values():
+                self._frozen[frozen.pinned] -= 1
+        self._lost = {key: None for key in self._lost if key[0] != name}
+        for marker_id in list(self._owned.pop(("session", name), ())):
+            original = self._originals[marker_id]
+            original.sessions.discard(name)
+            if not original.sessions:
+                self._delete(marker_id)
+        after = self.held
+        return Purged(
+            before.originals - after.originals,
+            before.decisions - after.decisions,
+            before.sessions - after.sessions,
+        )
+
+    def _delete(self, marker_id: str) -> None:
+        self._forget(marker_id)
+        del self._ledger[marker_id]
+        self._deleted[marker_id] = None
+        if len(self._deleted) > LEDGER_IDS_PER_ENTRY * self.limits.max_entries:
+            del self._deleted[next(iter(self._deleted))]
 
     def _drop_session(self, name: str) -> None:
         session = self._sessions.pop(name)

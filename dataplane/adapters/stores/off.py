@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataplane.adapters.originals import StoreLimits, StoreStats
+from dataplane.adapters.originals import Purged, StoreLimits, StoreStats
 from dataplane.adapters.stores.retention import could_be_minted
 from dataplane.adapters.stores.tally import CommitTimes, store_stats
 from dataplane.core.effects import (
@@ -40,6 +40,12 @@ class OffStore:
     async def recall(self, wanted: Recall) -> Recalled:
         shape_is_ours = could_be_minted(wanted.marker_id)
         return Recalled(Found.LOST if shape_is_ours else Found.MALFORMED)
+
+    async def purge_tenant(self, tenant: str) -> Purged:
+        return Purged(0, 0, 0)
+
+    async def purge_session(self, tenant: str, session: str) -> Purged:
+        return Purged(0, 0, 0)
 
     def set_limits(self, tenant: str, limits: StoreLimits) -> None:
         return None

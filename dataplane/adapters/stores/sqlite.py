@@ -9,9 +9,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import logging
 import math
-import shutil
 import sqlite3
 import time
 from collections.abc import Callable
@@ -20,23 +18,30 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from dataplane.adapters.originals import SQLITE_LIMITS, StoreLimits, StoreStats
-from dataplane.adapters.stores import retention, sqlite_decisions, sqlite_stash, sqlite_turn
-from dataplane.adapters.stores.later import LaterTurns, Turns
-from dataplane.adapters.stores.sqlite_file import (
-    Durability,
-    connect_read_only,
-    prepare,
-    store_path,
+from dataplane.adapters.originals import SQLITE_LIMITS, Purged, StoreLimits, StoreStats
+from dataplane.adapters.stores import (
+    retention,
+    sqlite_decisions,
+    sqlite_purge,
+    sqlite_stash,
+    sqlite_turn,
 )
+from dataplane.adapters.stores.cipher import SealedError, UnknownKeyError
+from dataplane.adapters.stores.disk import Disk, is_for_want_of_room, require_local
+from dataplane.adapters.stores.later import LaterTurns, Turns
+from dataplane.adapters.stores.sqlite_file import Durability, connect_read_only
 from dataplane.adapters.stores.sqlite_writer import (
     SWEEP_EVERY_S,
     Intent,
+    Removal,
     Transaction,
     Writer,
     Written,
+    is_damage,
 )
 from dataplane.adapters.stores.tally import CommitTimes, TenantTally, store_stats
+from dataplane.adapters.stores.tenant_files import TenantFile, TenantFiles
+from dataplane.adapters.stores.troubles import Troubles
 from dataplane.adapters.stores.views import Views
 from dataplane.core.content import content_key
 from dataplane.core.effects import (
@@ -49,6 +54,7 @@ from dataplane.core.effects import (
     Refused,
     SessionView,
 )
+from dataplane.encryption import StoreEncryption
 
 T = TypeVar("T")
 COMMIT_TIMEOUT_S = 0.25
@@ -57,22 +63,14 @@ RECALL_TRIES = 3
 RECALL_TRY_S = 0.5
 RECALL_PAUSE_S = 0.1  # three tries and their pauses stay within 2 s
 READERS = 4
-DISK_REFUSES_AT = 0.9
 _FAILURES = (TimeoutError, OSError, sqlite3.Error, ValueError)
-_log = logging.getLogger("headrace.store")
-
-
-def disk_used(path: Path) -> float:
-    """The used share (0 to 1) of the file system that `path` is on."""
-    usage = shutil.disk_usage(path)
-    return usage.used / (usage.used + usage.free)
 
 
 class SqliteStore:
     """Originals and session state that outlive the process.
 
     timeout_s: how long a commit may take before it is answered for; a turn may take longer.
-    disk_used: the used share of the disk, from DISK_REFUSES_AT on new originals are refused.
+    encryption: None keeps values in the clear. disk: what is known of the room for them.
     resets: tenants whose damaged file was replaced since the start.
     """
 
@@ -84,26 +82,30 @@ class SqliteStore:
         limits: StoreLimits = SQLITE_LIMITS,
         timeout_s: float = COMMIT_TIMEOUT_S,
         sweep_every_s: float = SWEEP_EVERY_S,
-        disk_used: Callable[[Path], float] = disk_used,
+        encryption: StoreEncryption | None = None,
     ) -> None:
         self.resets: set[str] = set()
         self._state_dir, self._durability = state_dir, durability
         self._limits, self._timeout_s = limits, timeout_s
-        self._disk_used = disk_used
+        self.disk = Disk(state_dir)
         self._tallies: dict[str, TenantTally] = {}
         self._times = CommitTimes()
         self._views = Views()
-        self._prepared: dict[str, asyncio.Future[bool]] = {}
-        self._failing: set[str] = set()
+        self._troubles = Troubles()
         self._unopened: set[str] = set()
+        self._doubted: set[str] = set()
         self._readers = ThreadPoolExecutor(READERS, "store-reader")
+        self._files = TenantFiles(
+            state_dir, durability, encryption, pool=self._readers, told=self._note_prepared
+        )
         self._is_open = False
         self._later = LaterTurns(self._record_later)
         self._writer = Writer(
             durability,
             announce=self._count,
             sweep=self._sweep,
-            damaged=self._forget_damaged,
+            damaged=self._doubt,
+            renews=lambda: self.disk.renews,
             sweep_every_s=sweep_every_s,
         )
 
@@ -112,6 +114,8 @@ class SqliteStore:
         return True
 
     async def start(self) -> None:
+        """Raises NetworkFileSystemError when the state directory is on another machine."""
+        require_local(self._state_dir)
         self._writer.start(asyncio.get_running_loop())
         self._is_open = True
 
@@ -132,12 +136,12 @@ class SqliteStore:
             return known
         try:
             async with asyncio.timeout(self._patience_s(tenant)):
-                path = await self._ready(tenant, wanted.at)
+                file = await self._writable(tenant, wanted.at)
                 view = self._views.of(wanted.scope)
                 seen = view.seen
                 read = await self._write(
                     tenant,
-                    path,
+                    file,
                     wanted.at,
                     lambda tx: sqlite_turn.open_turn(tx, wanted, seen, limits),
                 )
@@ -155,12 +159,9 @@ class SqliteStore:
         tally = self._tally(tenant)
         try:
             async with asyncio.timeout(self._timeout_s):
-                path = await self._ready(tenant, wanted.at)
+                file = await self._writable(tenant, wanted.at)
                 landed = await self._write(
-                    tenant,
-                    path,
-                    wanted.at,
-                    lambda tx: sqlite_stash.commit(tx, wanted, self._with_disk(tally.limits)),
+                    tenant, file, wanted.at, lambda tx: self._commit(tx, wanted, tally.limits)
                 )
         except _FAILURES as error:
             self._report(tenant, error)
@@ -181,6 +182,28 @@ class SqliteStore:
             await asyncio.sleep(RECALL_PAUSE_S)
         return Recalled(Found.STORE_ERROR)
 
+    async def purge_tenant(self, tenant: str) -> Purged:
+        self._later.flush()
+        async with self._files.barred(tenant) as path:
+            loop = asyncio.get_running_loop()
+            held = await loop.run_in_executor(self._readers, sqlite_purge.held_in, path)
+            removed: asyncio.Future[None] = loop.create_future()
+            self._writer.put(Removal(path, removed))
+            await removed
+        self._views.forget(tenant, turns=True)
+        self._tallies[tenant] = TenantTally(self._tally(tenant).limits, authoritative=True)
+        return held
+
+    async def purge_session(self, tenant: str, session: str) -> Purged:
+        self._later.flush()
+        at = time.time()  # it belongs to no request, whose clock might be virtual
+        file = await self._ready(tenant, at)
+        purged = await self._write(
+            tenant, file, at, lambda tx: sqlite_purge.purge_session(tx, session, at)
+        )
+        self._views.forget(tenant, turns=True)
+        return purged
+
     def stats(self, tenant: str | None = None) -> StoreStats:
         chosen = [t for name, t in self._tallies.items() if tenant is None or name == tenant]
         return store_stats("sqlite", self._durability, chosen, self._times)
@@ -200,44 +223,46 @@ class SqliteStore:
             self._tallies[tenant] = TenantTally(self._limits, authoritative=True)
         return self._tallies[tenant]
 
-    async def _ready(self, tenant: str, at: float) -> Path:
-        """The tenant's file, made or checked once per process; its first caller waits for that."""
+    async def _writable(self, tenant: str, at: float) -> TenantFile:
+        file = await self._ready(tenant, at)
+        if file.cipher.is_locked:
+            raise SealedError("the store is sealed with another key")
+        return file
+
+    async def _ready(self, tenant: str, at: float) -> TenantFile:
         if not self._is_open:
             raise OSError("the store is not open")
-        path = store_path(self._state_dir, tenant)
-        prepared = self._prepared.get(tenant)
-        if prepared is None:
-            loop = asyncio.get_running_loop()
-            prepared = loop.run_in_executor(self._readers, prepare, path, at)
-            self._prepared[tenant] = prepared
-            prepared.add_done_callback(lambda done: self._note_prepared(tenant, done))
-        await asyncio.shield(prepared)
-        return path
+        return await self._files.ready(tenant, at)
 
-    def _note_prepared(self, tenant: str, done: asyncio.Future[bool]) -> None:
-        if done.cancelled() or done.exception():
-            self._prepared.pop(tenant, None)  # the next request tries again
-        elif done.result():
-            self.resets.add(tenant)
-            self._views.forget(tenant)
-            _log.error("cg.store_reset tenant=%s: a damaged file was moved aside", tenant)
+    def _note_prepared(self, tenant: str, file: TenantFile) -> None:
+        if file.replaced:
+            self._note_reset(tenant)
+        if file.cipher.is_locked:
+            self._troubles.undecryptable(tenant, "its data keys do not open")
 
-    def _forget_damaged(self, tenant: str) -> None:
-        """Called by the writer thread: the file is malformed, so check it again."""
-        self._prepared.pop(tenant, None)
+    def _note_reset(self, tenant: str) -> None:
+        self.resets.add(tenant)
+        self._views.forget(tenant)
+        self._troubles.was_reset(tenant)
+
+    def _doubt(self, tenant: str) -> None:
+        """The file is malformed, or another process put a new one in its place."""
+        self._files.doubt(tenant)
+        self._views.forget(tenant)
+        self._doubted.add(tenant)
 
     async def _write(
-        self, tenant: str, path: Path, at: float, run: Callable[[Transaction], T]
+        self, tenant: str, file: TenantFile, at: float, run: Callable[[Transaction], T]
     ) -> T:
         future: asyncio.Future[T] = asyncio.get_running_loop().create_future()
-        intent = Intent(tenant, path, at, run, future)
+        intent = Intent(tenant, file.path, at, run, future, file.cipher)
         self._writer.put(intent)
         try:
             result = await future
         except asyncio.CancelledError:
             intent.abandoned = True
             raise
-        self._failing.discard(tenant)
+        self._troubles.over(tenant)
         return result
 
     def _record_later(self, tenant: str, turns: Turns) -> None:
@@ -254,7 +279,8 @@ class SqliteStore:
         """Write what nobody waits for, behind all that was asked for before."""
         future: asyncio.Future[None] = asyncio.get_running_loop().create_future()
         future.add_done_callback(lambda done: self._note_recorded(tenant, done))
-        self._writer.put(Intent(tenant, store_path(self._state_dir, tenant), at, run, future))
+        file = self._files.known(tenant)
+        self._writer.put(Intent(tenant, file.path, at, run, future, file.cipher))
 
     def _note_recorded(self, tenant: str, done: asyncio.Future[None]) -> None:
         if not done.cancelled() and (error := done.exception()) is not None:
@@ -279,6 +305,8 @@ class SqliteStore:
     def _unavailable(self, wanted: Commit, tally: TenantTally, error: Exception) -> Committed:
         if isinstance(error, TimeoutError):
             tally.counted["commit_timeouts"] += 1
+        if is_for_want_of_room(error):
+            tally.counted["refused_for_disk"] += len(wanted.payloads)
         tally.counted["stash_missing"] += self._left_dangling(wanted, tally.limits)
         refused = {payload.marker_id: Refused.UNAVAILABLE for payload in wanted.payloads}
         return Committed(frozenset(), refused)
@@ -294,10 +322,9 @@ class SqliteStore:
         return sum(not retention.BATCHED.is_live(expires, wanted.at) for expires in expiries)
 
     def _report(self, tenant: str, error: BaseException) -> None:
-        """One line when a tenant's store begins to fail, not one per request."""
-        if tenant not in self._failing:
-            self._failing.add(tenant)
-            _log.warning("cg.store_unavailable tenant=%s: %r", tenant, error)
+        self._troubles.unavailable(tenant, error)
+        if isinstance(error, UnknownKeyError):
+            self._files.doubt(tenant)
 
     async def _look_up(self, wanted: Recall) -> sqlite_stash.Lookup | None:
         tenant = wanted.scope.tenant
@@ -305,11 +332,16 @@ class SqliteStore:
         loop = asyncio.get_running_loop()
         try:
             async with asyncio.timeout(RECALL_TRY_S):
-                path = await self._ready(tenant, wanted.at)
-                return await loop.run_in_executor(self._readers, _find, path, wanted, limits)
+                file = await self._ready(tenant, wanted.at)
+                found = await loop.run_in_executor(self._readers, _find, file, wanted, limits)
         except _FAILURES as error:
+            if is_damage(error):
+                self._doubt(tenant)
             self._report(tenant, error)
             return None
+        if found.found is Found.DECRYPT_ERROR:
+            self._troubles.undecryptable(tenant, "an original does not open")
+        return found
 
     async def _note_recall(self, wanted: Recall, lookup: sqlite_stash.Lookup) -> None:
         """Write what a read leaves behind; the answer stands, whether or not this succeeds."""
@@ -327,8 +359,8 @@ class SqliteStore:
 
         try:
             async with asyncio.timeout(self._timeout_s):
-                path = store_path(self._state_dir, tenant)
-                await self._write(tenant, path, wanted.at, note)
+                file = await self._writable(tenant, wanted.at)
+                await self._write(tenant, file, wanted.at, note)
         except _FAILURES as error:
             self._report(tenant, error)
 
@@ -337,18 +369,26 @@ class SqliteStore:
         tally.fill = written.fill
         tally.counted.update(written.happened)
         tally.authoritative = written.reset_at is None
+        if written.tenant in self._doubted:
+            self._doubted.discard(written.tenant)
+            if written.reset_at is not None and written.tenant not in self.resets:
+                self._note_reset(written.tenant)
 
-    def _with_disk(self, limits: StoreLimits) -> StoreLimits:
+    def _commit(self, tx: Transaction, wanted: Commit, limits: StoreLimits) -> sqlite_stash.Landed:
         """Called by the writer thread: on a nearly full disk no new original is admitted."""
-        is_nearly_full = self._disk_used(self._state_dir) >= DISK_REFUSES_AT
-        return replace(limits, max_bytes=0) if is_nearly_full else limits
+        if self.disk.admits:
+            return sqlite_stash.commit(tx, wanted, limits)
+        before = tx.happened["stash_refused"]
+        landed = sqlite_stash.commit(tx, wanted, replace(limits, max_bytes=0))
+        tx.happened["refused_for_disk"] += tx.happened["stash_refused"] - before
+        return landed
 
     def _sweep(self, tenant: str, tx: Transaction, at: float) -> int:
         """Called by the writer thread."""
         return sqlite_stash.sweep(tx, at, self._tally(tenant).limits)
 
 
-def _find(path: Path, wanted: Recall, limits: StoreLimits) -> sqlite_stash.Lookup:
-    with contextlib.closing(connect_read_only(path)) as connection:
+def _find(file: TenantFile, wanted: Recall, limits: StoreLimits) -> sqlite_stash.Lookup:
+    with contextlib.closing(connect_read_only(file.path)) as connection:
         connection.execute("BEGIN")  # original, owner and ledger as of one moment
-        return sqlite_stash.find(connection, wanted, limits)
+        return sqlite_stash.find(connection, wanted, limits, file.cipher)

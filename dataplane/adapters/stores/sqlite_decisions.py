@@ -7,13 +7,17 @@ what is only added is found by its growing id.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Iterable
 
 from dataplane.adapters.originals import StoreLimits
 from dataplane.adapters.stores import retention
+from dataplane.adapters.stores.cipher import SealedError, key_id_of
 from dataplane.adapters.stores.retention import BATCHED
 from dataplane.adapters.stores.sqlite_writer import Transaction, fill_of
 from dataplane.core.effects import Commit, FrozenDecision
+
+FROZEN = "frz"
 
 
 def ensure_session(
@@ -77,10 +81,7 @@ def freeze(tx: Transaction, wanted: Commit, decision: FrozenDecision, limits: St
     session = wanted.scope.session
     ensure_session(tx, session, "bare", wanted.at, limits)
     name = (session, decision.component, decision.decision_key)
-    known = tx.execute(
-        "SELECT replacement FROM frozen WHERE session = ? AND component = ? AND k = ?", name
-    ).fetchone()
-    if known and known[0] == decision.replacement:
+    if _known_replacement(tx, name) == decision.replacement:
         return
     tx.execute("DELETE FROM frozen WHERE session = ? AND component = ? AND k = ?", name)
     repaired = tx.execute("DELETE FROM lost WHERE session = ? AND component = ? AND k = ?", name)
@@ -88,19 +89,49 @@ def freeze(tx: Transaction, wanted: Commit, decision: FrozenDecision, limits: St
     pinned = retention.admits_pin(limits, fill_of(tx))
     frozen = tx.execute(
         "INSERT INTO frozen(session, component, k, replacement, pinned) VALUES(?, ?, ?, ?, ?)",
-        (*name, decision.replacement, pinned),
+        (*name, tx.cipher.seal_text(FROZEN, place_of(*name), decision.replacement), pinned),
     ).lastrowid
     for id_ in decision.marker_ids:
         tx.execute("INSERT OR IGNORE INTO names VALUES(?, ?)", (frozen, id_))
 
 
+def _known_replacement(tx: Transaction, name: tuple[str, str, str]) -> str | None:
+    """The replacement that is remembered, None also for one that does not open."""
+    sql = "SELECT replacement FROM frozen WHERE session = ? AND component = ? AND k = ?"
+    row = tx.execute(sql, name).fetchone()
+    if row is None:
+        return None
+    try:
+        return tx.cipher.open_text(FROZEN, place_of(*name), row[0])
+    except SealedError:
+        return None
+
+
+def place_of(session: str, component: str, key: str) -> str:
+    """Where a sealed replacement belongs."""
+    return f"{session}:{component}:{key}"
+
+
+def reseal(tx: Transaction, session: str) -> None:
+    """Seal with the newest data key the replacements that an older one, or none, protects."""
+    if not tx.cipher.newest:
+        return
+    sql = "SELECT id, component, k, replacement FROM frozen WHERE session = ?"
+    for id_, component, k, kept in tx.execute(sql, (session,)).fetchall():
+        if key_id_of(kept) == tx.cipher.newest:
+            continue
+        place = place_of(session, component, k)
+        with contextlib.suppress(SealedError):  # then it stays unreadable, which is no news
+            sealed = tx.cipher.seal_text(FROZEN, place, tx.cipher.open_text(FROZEN, place, kept))
+            tx.execute("UPDATE frozen SET replacement = ? WHERE id = ?", (sealed, id_))
+
+
 def take_back(tx: Transaction, session: str, decisions: Iterable[FrozenDecision]) -> None:
     """Forget decisions that became durable too late: their request went out without them."""
     for decision in decisions:
-        tx.execute(
-            "DELETE FROM frozen WHERE session = ? AND component = ? AND k = ? AND replacement = ?",
-            (session, decision.component, decision.decision_key, decision.replacement),
-        )
+        name = (session, decision.component, decision.decision_key)
+        if _known_replacement(tx, name) == decision.replacement:
+            tx.execute("DELETE FROM frozen WHERE session = ? AND component = ? AND k = ?", name)
     _outdate(tx, session)
 
 

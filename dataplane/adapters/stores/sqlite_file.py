@@ -7,9 +7,12 @@ and linked into place, so an empty or truncated store.db is always damage and ne
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
 import re
 import sqlite3
+import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
@@ -19,12 +22,17 @@ WRITER_BUSY_MS = 100
 READER_BUSY_MS = 1000
 _TENANT = re.compile(r"(?!\.+$)[A-Za-z0-9._-]{1,128}")
 _SIDE_FILES = ("", "-wal", "-shm")
+_LOG_TRIES = 3
+_LOG_PAUSE_S = 0.02
 
 # `stash` holds the facts of an original and `body` its bytes, so that a renewal never rewrites
-# the bytes. Ids grow and are never used twice: a reader asks for what is newer than it has seen.
+# the bytes; `packed` is 1 for compressed bytes, plus twice the data key that seals them. Ids grow
+# and are never used twice: a reader asks for what is newer than it has seen.
 # `tally` has one row, kept by triggers, so that every process sees the same counts.
 SCHEMA = """
 CREATE TABLE meta(k TEXT PRIMARY KEY, v REAL NOT NULL) WITHOUT ROWID;
+CREATE TABLE datakey(id INTEGER PRIMARY KEY, made_for TEXT NOT NULL, kek TEXT NOT NULL,
+  wrapped BLOB NOT NULL);
 CREATE TABLE stash(k TEXT PRIMARY KEY, sha BLOB NOT NULL, size INTEGER NOT NULL,
   body INTEGER NOT NULL, packed INTEGER NOT NULL, touched REAL NOT NULL, expires REAL NOT NULL
 ) WITHOUT ROWID;
@@ -106,27 +114,44 @@ def connect_read_only(path: Path) -> sqlite3.Connection:
     )
 
 
-def prepare(path: Path, at: float) -> bool:
+def prepare(path: Path, at: float, *, thorough: bool = False) -> bool:
     """Make the file usable, once per process; True when a damaged one had to be replaced.
 
-    at: the time (s) of the request that asks. Raises OSError or sqlite3.Error when the
-    directory is unusable or the file is busy.
+    at: the time (s) of the request that asks. thorough: also compare indexes with their tables.
+    Raises OSError or sqlite3.Error when the directory is unusable or the file is busy.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    if not path.exists():
-        _create(path, reset_at=None)
+    if path.exists() and _is_sound(path, thorough=thorough):
         return False
-    if _is_sound(path):
-        return False
-    _move_aside(path)
-    _create(path, reset_at=at)
-    return True
+    with _alone(path.parent):
+        if not path.exists():
+            _create(path, reset_at=None)
+            return False
+        if _is_sound(path, thorough=thorough):  # another process was first
+            return False
+        _move_aside(path)
+        _create(path, reset_at=at)
+        return True
 
 
-def _is_sound(path: Path) -> bool:
+@contextlib.contextmanager
+def _alone(directory: Path) -> Iterator[None]:
+    """Only one process at a time replaces a file, or the second would put the new one aside."""
+    handle = os.open(directory, os.O_RDONLY)
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(handle)
+
+
+def _is_sound(path: Path, *, thorough: bool) -> bool:
+    if _lost_its_log(path):
+        return False
     with contextlib.closing(connect_read_only(path)) as connection:
         try:
-            if connection.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+            check = "integrity_check" if thorough else "quick_check"
+            if connection.execute(f"PRAGMA {check}(1)").fetchone() != ("ok",):
                 return False
             rows: int = connection.execute("SELECT count(*) FROM tally").fetchone()[0]
             return rows == 1
@@ -136,6 +161,19 @@ def _is_sound(path: Path) -> bool:
             raise
         except sqlite3.DatabaseError:
             return False
+
+
+def _lost_its_log(path: Path) -> bool:
+    """A write-ahead log is gone whose index is still there: commits are missing.
+
+    A process that closes the file removes first the one, then the other.
+    """
+    log, index = (path.with_name(path.name + suffix) for suffix in _SIDE_FILES[1:])
+    for _ in range(_LOG_TRIES):
+        if log.exists() or not index.exists():
+            return False
+        time.sleep(_LOG_PAUSE_S)
+    return True
 
 
 def _move_aside(path: Path) -> None:
@@ -158,9 +196,28 @@ def _create(path: Path, *, reset_at: float | None) -> None:
         connection.executescript(f"BEGIN;{SCHEMA}COMMIT;")
         if reset_at is not None:
             connection.execute("INSERT INTO meta VALUES('reset_at', ?)", (reset_at,))
+        if tombstone_of(path).exists():
+            connection.execute("INSERT INTO meta VALUES('purged', 1)")
+    for suffix in _SIDE_FILES[1:]:  # of a predecessor; its log must not be replayed into this one
+        path.with_name(path.name + suffix).unlink(missing_ok=True)
     try:
         path.hardlink_to(newborn)
-    except FileExistsError:  # another process was first
-        pass
     finally:
         newborn.unlink(missing_ok=True)
+
+
+def remove(path: Path) -> None:
+    """Unlink everything of this tenant, damaged predecessors included; what remains says only
+    that there was something, so that an old marker is no alarm.
+    """
+    if not path.parent.exists():
+        return
+    with _alone(path.parent):
+        tombstone_of(path).touch()
+        path.unlink(missing_ok=True)  # first: without it, its log is nobody's
+        for left in path.parent.glob(f"{path.name}*"):
+            left.unlink(missing_ok=True)
+
+
+def tombstone_of(path: Path) -> Path:
+    return path.with_name("purged")

@@ -6,23 +6,29 @@ thread that runs them is the writer's, except for `find`, which reads.
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import sqlite3
 import threading
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 import zstandard
 
+from dataplane.adapters import failpoints
 from dataplane.adapters.originals import StoreLimits
 from dataplane.adapters.stores import retention, sqlite_decisions
+from dataplane.adapters.stores.cipher import PLAIN, Cipher, SealedError, UnknownKeyError
 from dataplane.adapters.stores.retention import BATCHED
 from dataplane.adapters.stores.sqlite_writer import SWEEP_ROWS, Transaction, fill_of
 from dataplane.core.effects import Commit, Committed, Found, Payload, Recall, Refused
 
 COMPRESS_ABOVE_BYTES = 2048
 COMPRESSION_LEVEL = 3
+PAYLOAD = "p"
 _LEDGER_TRIM_ROWS = 500
+_LEDGER_STATES = {"expired": Found.EXPIRED, "deleted": Found.DELETED}
 _zstd = threading.local()  # compressor objects must not be shared between threads
 
 
@@ -32,6 +38,15 @@ class Landed:
 
     committed: Committed
     renewed: dict[str, float] = field(default_factory=dict)
+
+
+class _Kept(NamedTuple):
+    """An original as its row has it; stored: None when its bytes are gone."""
+
+    marker_id: str
+    sha: bytes
+    packed: int
+    stored: bytes
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +132,7 @@ def _insert(tx: Transaction, payload: Payload, at: float, limits: StoreLimits) -
     known = tx.execute("SELECT 1 FROM ledger WHERE k = ?", (id_,)).fetchone()
     if known or payload.renews:
         tx.happened["stash_revived"] += 1
-    packed, stored = _pack(payload.original)
+    packed, stored = _pack(tx.cipher, id_, payload.original)
     body = tx.execute("INSERT INTO body(v) VALUES(?)", (stored,)).lastrowid
     tx.execute(
         "INSERT INTO stash VALUES(?, ?, ?, ?, ?, ?, ?)",
@@ -130,59 +145,102 @@ def _insert(tx: Transaction, payload: Payload, at: float, limits: StoreLimits) -
     )
 
 
-def _pack(original: bytes) -> tuple[int, bytes]:
-    """Whether it is compressed, and the bytes to keep."""
-    if len(original) <= COMPRESS_ABOVE_BYTES:
-        return 0, original
-    if not hasattr(_zstd, "compressor"):
-        _zstd.compressor = zstandard.ZstdCompressor(level=COMPRESSION_LEVEL)
-    return 1, _zstd.compressor.compress(original)
+def _pack(cipher: Cipher, marker_id: str, original: bytes) -> tuple[int, bytes]:
+    """How it is kept, as the column `packed` says it, and the bytes to keep."""
+    is_compressed = len(original) > COMPRESS_ABOVE_BYTES
+    if is_compressed:
+        if not hasattr(_zstd, "compressor"):
+            _zstd.compressor = zstandard.ZstdCompressor(level=COMPRESSION_LEVEL)
+        original = _zstd.compressor.compress(original)
+    return cipher.newest << 1 | is_compressed, cipher.seal(PAYLOAD, marker_id, original)
 
 
-def _unpack(stored: bytes, sha: bytes, *, packed: bool) -> bytes | None:
-    """The original, or None when the value cannot be read or is not what was stashed."""
+def _unpack(kept: _Kept, cipher: Cipher) -> bytes | None:
+    """The original, or None when the value is damaged or is not what was stashed.
+
+    Raises SealedError when it does not open.
+    """
+    stored = kept.stored
+    if kept.packed >> 1:
+        stored = cipher.open(PAYLOAD, kept.marker_id, stored)
     try:
-        original = zstandard.ZstdDecompressor().decompress(stored) if packed else stored
+        original = zstandard.ZstdDecompressor().decompress(stored) if kept.packed & 1 else stored
     except zstandard.ZstdError:
         return None
-    return original if _sha(original) == sha else None
+    return original if _sha(original) == kept.sha else None
+
+
+def _reseal(tx: Transaction, marker_id: str) -> None:
+    """Seal with the newest data key an original that an older one, or none, protects."""
+    row = tx.execute(
+        "SELECT k, sha, packed, v, body FROM stash JOIN body ON body.id = stash.body "
+        "WHERE k = ? AND packed >> 1 <> ?",
+        (marker_id, tx.cipher.newest),
+    ).fetchone()
+    if row is None:
+        return
+    with contextlib.suppress(SealedError):  # then it stays unreadable, which is no news
+        if (original := _unpack(_Kept(*row[:4]), tx.cipher)) is not None:
+            packed, stored = _pack(tx.cipher, marker_id, original)
+            tx.execute("UPDATE body SET v = ? WHERE id = ?", (stored, row[4]))
+            tx.execute("UPDATE stash SET packed = ? WHERE k = ?", (packed, marker_id))
 
 
 def renew(tx: Transaction, marker_ids: Iterable[str], at: float, limits: StoreLimits) -> None:
     """Slide the expiry; a clock that runs behind never shortens it."""
+    if not tx.renews:
+        return
+    ids = list(marker_ids)
     tx.connection.executemany(
         "UPDATE stash SET touched = max(touched, ?), expires = max(expires, ?) WHERE k = ?",
-        [(at, at + limits.ttl_s, id_) for id_ in marker_ids],
+        [(at, at + limits.ttl_s, id_) for id_ in ids],
     )
+    if tx.cipher.newest:
+        for id_ in ids:
+            _reseal(tx, id_)
 
 
-def find(connection: sqlite3.Connection, wanted: Recall, limits: StoreLimits) -> Lookup:
-    """Search one id for its owner; ids that nobody here minted are proved so by the ledger."""
+def find(
+    connection: sqlite3.Connection, wanted: Recall, limits: StoreLimits, cipher: Cipher = PLAIN
+) -> Lookup:
+    """Search one id for its owner; ids that nobody here minted are proved so by the ledger.
+
+    Raises UnknownKeyError when the cipher is older than the value.
+    """
     id_, at = wanted.marker_id, wanted.at
     row = connection.execute(
-        "SELECT sha, packed, touched, expires, v FROM stash "
+        "SELECT k, sha, packed, v, touched, expires FROM stash "
         "LEFT JOIN body ON body.id = stash.body WHERE k = ?",
         (id_,),
     ).fetchone()
-    if row and BATCHED.is_live(row[3], at):
+    if row and BATCHED.is_live(row[5], at):
         owned = connection.execute(
             "SELECT 1 FROM owner WHERE k = ? AND (principal = ? OR session = ?)",
             (id_, wanted.scope.principal, wanted.scope.session),
         ).fetchone()
         if not owned:
             return Lookup(Found.FOREIGN_SESSION)
-        original = _unpack(row[4], row[0], packed=row[1]) if row[4] is not None else None
-        if original is None:
-            return Lookup(Found.LOST)
-        due = BATCHED.renewal_is_due(row[2], at, limits.ttl_s)
-        return Lookup(Found.RESOLVED, original, due)
+        due = BATCHED.renewal_is_due(row[4], at, limits.ttl_s)
+        return _opened(_Kept(*row[:4]), cipher, due=due)
     return Lookup(Found.EXPIRED if row else _why_missing(connection, wanted))
+
+
+def _opened(kept: _Kept, cipher: Cipher, *, due: bool) -> Lookup:
+    try:
+        original = _unpack(kept, cipher) if kept.stored is not None else None
+    except UnknownKeyError:
+        raise
+    except SealedError:
+        return Lookup(Found.DECRYPT_ERROR)
+    return Lookup(Found.LOST) if original is None else Lookup(Found.RESOLVED, original, due)
 
 
 def _why_missing(connection: sqlite3.Connection, wanted: Recall) -> Found:
     sql = "SELECT state FROM ledger WHERE k = ?"
     if row := connection.execute(sql, (wanted.marker_id,)).fetchone():
-        return Found.EXPIRED if row[0] == "expired" else Found.LOST
+        return _LEDGER_STATES.get(row[0], Found.LOST)
+    if connection.execute("SELECT 1 FROM meta WHERE k = 'purged'").fetchone():
+        return Found.DELETED
     reset = connection.execute("SELECT v FROM meta WHERE k = 'reset_at'").fetchone()
     proves = reset is None or wanted.at - reset[0] >= retention.LEDGER_RETENTION_S
     return Found.NEVER_MINTED if proves and not wanted.emitted else Found.LOST
@@ -228,11 +286,12 @@ def _expire(tx: Transaction, marker_ids: list[str], at: float) -> None:
 def sweep(tx: Transaction, at: float, limits: StoreLimits) -> int:
     """The regular collection: expired entries, ledger rows past retention, free pages."""
     collected = collect(tx, at, limits)
+    failpoints.reached("sweep")
     rows = tx.execute("SELECT ledger FROM tally").fetchone()[0]
     oldest = at - retention.LEDGER_RETENTION_S if rows <= retention.LEDGER_ROWS else at
     tx.execute(
         "DELETE FROM ledger WHERE k IN (SELECT k FROM ledger "
-        "WHERE state = 'expired' AND state_at <= ? ORDER BY state_at LIMIT ?)",
+        "WHERE state IN ('expired', 'deleted') AND state_at <= ? ORDER BY state_at LIMIT ?)",
         (oldest, _LEDGER_TRIM_ROWS),
     )
     tx.execute("PRAGMA incremental_vacuum(64)").fetchall()

@@ -6,11 +6,12 @@ of a long session reads only what was added since.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from dataplane.adapters.originals import StoreLimits
 from dataplane.adapters.stores import retention, sqlite_decisions, sqlite_stash
+from dataplane.adapters.stores.cipher import SealedError, UnknownKeyError
 from dataplane.adapters.stores.retention import BATCHED
 from dataplane.adapters.stores.sqlite_writer import Transaction
 from dataplane.core.effects import OpenTurn, PastTurn, Scope
@@ -62,8 +63,8 @@ class TurnRead:
     """What a view needs beyond what was seen.
 
     frozen: component, decision key, replacement. lost: component, decision key; read only when
-    frozen is whole. by_principal, by_session: owned ids with the time (s) of their last renewal.
-    renewed: ids that this turn renewed.
+    frozen is whole, save those that do not open. by_principal, by_session: owned ids with the
+    time (s) of their last renewal. renewed: ids that this turn renewed.
     """
 
     previous: PastTurn | None
@@ -131,7 +132,7 @@ def _renew_session(tx: Transaction, session: str, at: float, limits: StoreLimits
     """
     renewed = sqlite_decisions.last_renewal(tx, session)
     tx.execute("UPDATE session SET touched = max(touched, ?) WHERE session = ?", (at, session))
-    if not BATCHED.renewal_is_due(renewed, at, limits.ttl_s):
+    if not tx.renews or not BATCHED.renewal_is_due(renewed, at, limits.ttl_s):
         return []
     tx.execute(
         "UPDATE session SET renewed = ?, expires = max(expires, ?) WHERE session = ?",
@@ -144,6 +145,7 @@ def _renew_session(tx: Transaction, session: str, at: float, limits: StoreLimits
     )
     marker_ids = [row[0] for row in named]
     sqlite_stash.renew(tx, marker_ids, at, limits)
+    sqlite_decisions.reseal(tx, session)
     return marker_ids
 
 
@@ -154,15 +156,39 @@ def _read(
     version: int = tx.execute(sql, (scope.session,)).fetchone()[0]
     generation: int = tx.execute("SELECT generation FROM tally").fetchone()[0]
     frozen = _added(tx, _FROZEN, (scope.session,), seen.frozen, version)
+    lost = tx.execute(_LOST, (scope.session,)).fetchall() if frozen.whole else []
+    frozen = replace(frozen, rows=_opened(tx, scope.session, frozen.rows, lost))
     return TurnRead(
         previous=previous,
         frozen=frozen,
-        lost=tx.execute(_LOST, (scope.session,)).fetchall() if frozen.whole else [],
+        lost=lost,
         kept=_added(tx, _KEPT, (), seen.kept, generation),
         by_principal=_added(tx, _BY_PRINCIPAL, (scope.principal,), seen.by_principal, generation),
         by_session=_added(tx, _BY_SESSION, (scope.session,), seen.by_session, generation),
         renewed=renewed,
     )
+
+
+def _opened(
+    tx: Transaction,
+    session: str,
+    rows: list[tuple[int, str, str, str | bytes]],
+    lost: list[tuple[str, str]],
+) -> list[tuple[int, str, str, str]]:
+    """The decisions in the clear; one that does not open joins the lost."""
+    opened = []
+    for id_, component, key, kept in rows:
+        place = sqlite_decisions.place_of(session, component, key)
+        try:
+            replacement = tx.cipher.open_text(sqlite_decisions.FROZEN, place, kept)
+        except UnknownKeyError:
+            raise
+        except SealedError:
+            tx.happened["decrypt_errors"] += 1
+            lost.append((component, key))
+            continue
+        opened.append((id_, component, key, replacement))
+    return opened
 
 
 def _added(tx: Transaction, sql: str, about: tuple[str, ...], seen: Mark, epoch: int) -> Delta[Any]:

@@ -20,8 +20,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from dataplane.adapters import failpoints
+from dataplane.adapters.stores.cipher import PLAIN, Cipher
 from dataplane.adapters.stores.retention import Fill
-from dataplane.adapters.stores.sqlite_file import Durability, connect
+from dataplane.adapters.stores.sqlite_file import Durability, connect, remove
 
 MAX_GROUP = 64
 MAX_OPEN_FILES = 256
@@ -35,9 +37,13 @@ _log = logging.getLogger("headrace.store")
 
 @dataclass(slots=True)
 class Transaction:
-    """An open write transaction; happened: what to count once it is durable."""
+    """An open write transaction; happened: what to count once it is durable. renews: False on a
+    disk so full that not even renewals are written.
+    """
 
     connection: sqlite3.Connection
+    cipher: Cipher = PLAIN
+    renews: bool = True
     happened: Counter[str] = field(default_factory=Counter)
 
     def execute(self, sql: str, parameters: tuple[Any, ...] = ()) -> sqlite3.Cursor:
@@ -53,7 +59,16 @@ class Intent:
     at: float
     run: Callable[[Transaction], Any]
     future: asyncio.Future[Any] | None = None
+    cipher: Cipher = PLAIN
     abandoned: bool = False
+
+
+@dataclass(slots=True)
+class Removal:
+    """The end of one tenant's file, after everything that was queued before it."""
+
+    path: Path
+    future: asyncio.Future[Any]
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,26 +81,44 @@ class Written:
     reset_at: float | None
 
 
+class ReplacedError(sqlite3.OperationalError):
+    """The file is another one than was opened: somebody moved it aside or purged it."""
+
+
+def is_damage(error: BaseException) -> bool:
+    """True for a file that is malformed, no database at all, absent or another one."""
+    if isinstance(error, ReplacedError) or type(error) is sqlite3.DatabaseError:
+        return True
+    return getattr(error, "sqlite_errorcode", None) == sqlite3.SQLITE_CANTOPEN
+
+
 class Connections:
     """Open connections of one thread by path, the least recently used closed first."""
 
     def __init__(self, durability: Durability) -> None:
         self._durability = durability
-        self._open: OrderedDict[Path, sqlite3.Connection] = OrderedDict()
+        self._open: OrderedDict[Path, tuple[sqlite3.Connection, int]] = OrderedDict()
 
     def get(self, path: Path) -> sqlite3.Connection:
-        connection = self._open.get(path)
-        if connection is None:
-            connection = self._open[path] = connect(path, self._durability)
+        """Raises ReplacedError once when the file is not the one that was opened."""
+        try:
+            inode = path.stat().st_ino
+        except OSError as error:
+            raise ReplacedError("the file is gone") from error
+        if path not in self._open:
+            self._open[path] = (connect(path, self._durability), inode)
+        connection, opened = self._open[path]
+        if opened != inode:
+            raise ReplacedError("the file was replaced")
         self._open.move_to_end(path)
         if len(self._open) > MAX_OPEN_FILES:
-            self._open.popitem(last=False)[1].close()
+            self.discard(next(iter(self._open)))
         return connection
 
     def discard(self, path: Path) -> None:
-        if connection := self._open.pop(path, None):
+        if path in self._open:
             with contextlib.suppress(sqlite3.Error):
-                connection.close()
+                self._open.pop(path)[0].close()
 
     def close(self) -> None:
         for path in list(self._open):
@@ -130,6 +163,7 @@ class Checkpointer:
                 # A busy or vanished file: its next write marks it again.
                 with contextlib.suppress(sqlite3.Error):
                     self._checkpoint(path)
+                failpoints.reached("checkpoint")
 
     def _checkpoint(self, path: Path) -> None:
         # Opened each time: a file that was moved aside must not be held on to.
@@ -141,7 +175,8 @@ class Writer:
     """Runs intents in order, in groups. announce and resolve are called on the event loop.
 
     announce: told what each transaction changed. sweep: collects up to SWEEP_ROWS expired
-    entries of a tenant and returns how many. damaged: told of a file found to be malformed.
+    entries of a tenant and returns how many. damaged: told of a file found to be malformed or
+    replaced. renews: asked by each transaction whether renewals may be written.
     """
 
     def __init__(
@@ -151,11 +186,13 @@ class Writer:
         announce: Callable[[Written], None],
         sweep: Callable[[str, Transaction, float], int],
         damaged: Callable[[str], None],
+        renews: Callable[[], bool] = lambda: True,
         sweep_every_s: float = SWEEP_EVERY_S,
     ) -> None:
         self._announce, self._sweep, self._damaged = announce, sweep, damaged
+        self._renews = renews
         self._sweep_every_s = sweep_every_s
-        self._queue: queue.SimpleQueue[Intent | None] = queue.SimpleQueue()
+        self._queue: queue.SimpleQueue[Intent | Removal | None] = queue.SimpleQueue()
         self._connections = Connections(durability)
         self._checkpointer = Checkpointer(durability)
         self._thread = threading.Thread(target=self._run, name="store-writer", daemon=True)
@@ -169,8 +206,8 @@ class Writer:
         self._checkpointer.start()
         self._thread.start()
 
-    def put(self, intent: Intent) -> None:
-        self._queue.put(intent)
+    def put(self, wanted: Intent | Removal) -> None:
+        self._queue.put(wanted)
 
     def close(self) -> None:
         """Finish what is queued, then stop; blocks the calling thread."""
@@ -181,17 +218,23 @@ class Writer:
     def _run(self) -> None:
         while not self._closing:
             by_path: dict[Path, list[Intent]] = {}
-            for intent in self._take():
-                by_path.setdefault(intent.path, []).append(intent)
+            removals = []
+            for taken in self._take():
+                if isinstance(taken, Removal):
+                    removals.append(taken)
+                else:
+                    by_path.setdefault(taken.path, []).append(taken)
             for intents in by_path.values():
                 self._write(intents)
+            for removal in removals:
+                self._remove(removal)
             if time.monotonic() >= self._next_sweep:
                 self._sweep_all()
         self._connections.close()
 
-    def _take(self) -> list[Intent]:
+    def _take(self) -> list[Intent | Removal]:
         """All that waits, at most MAX_GROUP; waits for the first until the next sweep is due."""
-        group: list[Intent] = []
+        group: list[Intent | Removal] = []
         timeout = max(0.0, self._next_sweep - time.monotonic())
         with contextlib.suppress(queue.Empty):
             taken = self._queue.get(timeout=timeout)
@@ -224,6 +267,18 @@ class Writer:
         with contextlib.suppress(RuntimeError):  # the loop is gone, and its futures with it
             self._loop.call_soon_threadsafe(self._resolve, outcomes, written)
 
+    def _remove(self, removal: Removal) -> None:
+        self._connections.discard(removal.path)
+        self._least_at.pop(removal.path, None)
+        self._shut.pop(removal.path, None)
+        error: OSError | None = None
+        try:
+            remove(removal.path)
+        except OSError as found:
+            error = found
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(_settle, removal.future, None, error)
+
     def _refuse_while_shut(self, path: Path) -> None:
         """A file that was locked a moment ago must not hold up the other tenants again."""
         if self._shut.get(path, 0.0) > time.monotonic():
@@ -232,24 +287,29 @@ class Writer:
 
     def _give_up(self, intent: Intent, error: sqlite3.Error) -> None:
         self._connections.discard(intent.path)
-        self._shut.setdefault(intent.path, time.monotonic() + _SHUT_S)
-        if type(error) is sqlite3.DatabaseError:  # malformed, or no database at all
-            self._damaged(intent.tenant)
+        is_replaced = isinstance(error, ReplacedError)
+        if is_damage(error):
+            with contextlib.suppress(RuntimeError):
+                self._loop.call_soon_threadsafe(self._damaged, intent.tenant)
+        if not is_replaced:
+            self._shut.setdefault(intent.path, time.monotonic() + _SHUT_S)
 
     def _transact(self, path: Path, intents: list[Intent]) -> tuple[list[Outcome], Written | None]:
         connection = self._connections.get(path)
         while live := [intent for intent in intents if not intent.abandoned]:
-            tx = Transaction(connection)
+            tx = Transaction(connection, live[-1].cipher, self._renews())
             connection.execute("BEGIN IMMEDIATE")
             try:
                 outcomes: list[Outcome] = [(intent, intent.run(tx), None) for intent in live]
                 fill, reset_at = fill_of(tx), _reset_at(tx)
                 given_up = any(intent.abandoned for intent in live)
+                failpoints.reached("before_commit")
                 connection.execute("ROLLBACK" if given_up else "COMMIT")
             finally:
                 if connection.in_transaction:
                     connection.execute("ROLLBACK")
             if not given_up:
+                failpoints.reached("after_commit")
                 self._remember(live)
                 return outcomes, Written(live[0].tenant, fill, tx.happened, reset_at)
         return [], None
@@ -265,12 +325,8 @@ class Writer:
         if written:
             self._announce(written)
         for intent, result, error in outcomes:
-            if intent.future is None or intent.future.done():
-                continue
-            if error:
-                intent.future.set_exception(error)
-            else:
-                intent.future.set_result(result)
+            if intent.future is not None:
+                _settle(intent.future, result, error)
 
     def _sweep_all(self) -> None:
         """Collect by the earliest clock that was active since the last sweep, so that a session
@@ -289,6 +345,15 @@ class Writer:
             [Intent(tenant, path, at, lambda tx: swept.append(self._sweep(tenant, tx, at)))]
         )
         return swept[-1]
+
+
+def _settle(future: asyncio.Future[Any], result: Any, error: Exception | None) -> None:
+    if future.done():
+        return
+    if error:
+        future.set_exception(error)
+    else:
+        future.set_result(result)
 
 
 def _reset_at(tx: Transaction) -> float | None:

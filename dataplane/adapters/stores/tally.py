@@ -12,6 +12,7 @@ from dataplane.adapters.stores.retention import Fill, reserve_capacity
 GAUGES = ("stash_live", "stash_capacity", "stash_bytes", "stash_max_bytes")
 COUNTERS = (
     "stash_refused",
+    "refused_for_disk",
     "stash_missing",
     "stash_expired",
     "stash_revived",

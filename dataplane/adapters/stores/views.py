@@ -209,7 +209,11 @@ class Views:
             self._by_session.get((scope.tenant, scope.session)),
         )
 
-    def forget(self, tenant: str) -> None:
-        """After a damaged file was replaced nothing that was read from it holds."""
+    def forget(self, tenant: str, *, turns: bool = False) -> None:
+        """After a damaged file was replaced nothing that was read from it holds. turns: nor does
+        what this process itself has seen pass.
+        """
         for known in (self._frozen, self._kept, self._by_principal, self._by_session):
             known.forget(tenant)
+        if turns:
+            self._turns.forget(tenant)

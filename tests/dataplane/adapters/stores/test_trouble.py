@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from dataplane.adapters.stores import SqliteStore
+from dataplane.adapters.stores.disk import Disk
 from dataplane.core.effects import Committed, Found, Recalled, Refused
 from tests.dataplane.adapters.stores.builders import (
     BOB,
@@ -251,7 +252,8 @@ async def test_a_disk_without_room_refuses_and_recovers(tmp_path: Path) -> None:
 
 async def test_a_nearly_full_disk_admits_no_new_original(tmp_path: Path) -> None:
     used = [0.5]
-    store = SqliteStore(tmp_path, timeout_s=5.0, disk_used=lambda path: used[0])
+    store = SqliteStore(tmp_path, timeout_s=5.0)
+    store.disk = Disk(tmp_path, used=lambda path: used[0])
     await store.start()
     await stash(store, "text")
     used[0] = 0.9
