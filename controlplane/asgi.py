@@ -10,6 +10,7 @@ import asyncio
 import logging
 from typing import Any
 
+from asgiref.sync import sync_to_async
 from django.core.asgi import get_asgi_application
 
 from controlplane.settings.environment import name_settings_module
@@ -17,7 +18,9 @@ from controlplane.settings.environment import name_settings_module
 name_settings_module()
 django_application = get_asgi_application()
 
-from controlplane.fleet import running  # noqa: E402  Django must be set up first
+from controlplane.accounts import vault  # noqa: E402  Django must be set up first
+from controlplane.accounts.queries import held_key  # noqa: E402
+from controlplane.fleet import running  # noqa: E402
 from controlplane.fleet.source import EmbeddedSource  # noqa: E402
 from dataplane.asgi import Node  # noqa: E402
 from dataplane.settings import from_environment  # noqa: E402
@@ -53,8 +56,9 @@ class Gateway:
         """The node, started once; whoever comes meanwhile waits for it."""
         async with self._starting:
             if self._node is None:
+                await sync_to_async(vault.refuse_unreadable)()
                 self._source = EmbeddedSource()
-                node = Node(from_environment(), self._source)
+                node = Node(from_environment(), self._source, secrets=held_key)
                 await node.start()
                 running.register(node)
                 self._node = node

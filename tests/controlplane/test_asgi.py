@@ -12,9 +12,12 @@ import pytest
 import pytest_asyncio
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
+from django.utils import timezone
 
 from controlplane.accounts.actions import create_tenant
+from controlplane.accounts.held_keys import held_keys
 from controlplane.accounts.models import Organisation, Tenant
+from controlplane.accounts.vault import UnreadableSecretsError, put_secret
 from controlplane.asgi import Gateway, is_data_plane
 from controlplane.configs.actions import save_version
 from controlplane.configs.documents import document_of
@@ -129,6 +132,27 @@ async def test_a_start_that_fails_says_so_to_the_server(
 
     assert [message["type"] for message in sent] == ["lifespan.startup.failed"]
     assert "HEADRACE_TEST_CLOCK" in sent[0]["message"]
+
+
+async def test_the_node_asks_for_the_keys_that_are_held_here_by_name(
+    gateway: Gateway, deployment: Tenant
+) -> None:
+    await sync_to_async(put_secret)(None, "lab", "sk-held", kind="provider_key", by=None)
+    await sync_to_async(held_keys.refresh)(timezone.now())
+    node = await gateway.start()
+
+    assert node._secrets("lab") == "sk-held"
+    assert node._secrets("unknown") is None
+
+
+async def test_a_start_with_secrets_that_no_key_opens_is_refused_by_name(
+    deployment: Tenant, settings: Any
+) -> None:
+    await sync_to_async(put_secret)(None, "lab", "sk-held", kind="provider_key", by=None)
+    settings.SECRET_SEALING_KEYS = (("other", b"k" * 32),)
+
+    with pytest.raises(UnreadableSecretsError, match="lab"):
+        await Gateway().start()
 
 
 async def test_a_style_sheet_is_sent_whole_without_a_warning(db: None) -> None:

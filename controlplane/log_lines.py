@@ -1,0 +1,14 @@
+"""How a line of the log looks: never with a credential in it (04 section 8.3)."""
+
+from __future__ import annotations
+
+import logging
+
+from dataplane.core.secrets_in_text import scrubbed
+
+
+class ScrubbedLines(logging.Formatter):
+    """The whole line is scrubbed, its traceback included, whoever wrote the record."""
+
+    def format(self, record: logging.LogRecord) -> str:
+        return scrubbed(super().format(record))
