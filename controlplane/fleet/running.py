@@ -5,8 +5,25 @@ from __future__ import annotations
 from typing import Any, Protocol
 
 
+class Arrival(Protocol):
+    """How a credential has been used, as dataplane.adapters.arrivals says it."""
+
+    first_at: float
+    last_at: float
+    session: str
+    model: str
+    status: int
+
+
+class Arrivals(Protocol):
+    def of(self, principal: str) -> Arrival | None: ...
+
+
 class RunningNode(Protocol):
     """As much of dataplane.asgi.Node as a page needs."""
+
+    @property
+    def arrivals(self) -> Arrivals: ...
 
     def stats(self, tenant: str | None) -> dict[str, Any]: ...
 
@@ -26,3 +43,12 @@ def unregister() -> None:
 def stats(tenant_uid: str | None) -> dict[str, Any] | None:
     """The figures of 03 section 6.1 for one tenant, or of the whole node; None without a node."""
     return _running[0].stats(tenant_uid) if _running else None
+
+
+def is_running() -> bool:
+    return bool(_running)
+
+
+def arrival(principal: str) -> Arrival | None:
+    """The use of a credential since the node started; None without one, or without a node."""
+    return _running[0].arrivals.of(principal) if _running else None

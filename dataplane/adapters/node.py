@@ -16,7 +16,8 @@ from typing import Any
 
 from dataplane.adapters import logs, views
 from dataplane.adapters.admission import Admission, admitted, wish_of
-from dataplane.adapters.drive import performer
+from dataplane.adapters.arrivals import Arrivals
+from dataplane.adapters.drive import Driver, performer
 from dataplane.adapters.gatekeeper import Gatekeeper
 from dataplane.adapters.http import Call, DisconnectedError, Receive, RefusedError, Scope, Send
 from dataplane.adapters.lastgood import LastGood
@@ -67,6 +68,7 @@ class Node:
             settings.state_dir,
             durability=settings.store_durability,
             timeout_s=settings.store_commit_timeout_ms / 1000,
+        self.arrivals = Arrivals()
         )
         self.snapshots = Snapshots(
             source,
@@ -215,6 +217,7 @@ class Node:
         return Ticket(
             call,
             route,
+                self.arrivals.add(admission.principal.name, ticket.record)
             tenant,
             admission.principal.name,
             admission.record(route.name, route.family),

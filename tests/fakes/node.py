@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+from dataplane.adapters.arrivals import Arrivals
+
 NOTHING: dict[str, Any] = {
     "requests": 0,
     "all_requests": 0,
@@ -68,6 +70,7 @@ class FakeNode:
     def __init__(self, whole: dict[str, Any], **one: dict[str, Any]) -> None:
         self._whole = whole
         self._one = one
+        self.arrivals = Arrivals()
 
     def stats(self, tenant: str | None) -> dict[str, Any]:
         return self._whole if tenant is None else self._one.get(tenant, NOTHING)
