@@ -3,22 +3,14 @@
 from __future__ import annotations
 
 import logging
-import re
 import sys
 
 from dataplane.core.record import Record
 from dataplane.core.report import StepReport
+from dataplane.core.secrets_in_text import scrubbed
 
 log = logging.getLogger("headrace.request")
 
-_SECRETS = re.compile(
-    r"cg_(?:live|api|node)_[A-Za-z0-9]+|sk-[A-Za-z0-9_-]{8,}|gh[pousr]_[A-Za-z0-9]{16,}"
-    r"|github_pat_\w+|glpat-[\w-]+|hf_[A-Za-z0-9]{16,}|xox[abprs]-[\w-]+|AKIA[A-Z0-9]{12,}"
-    r"|eyJ[\w-]{8,}\.[\w-]+\.[\w-]+|-----BEGIN [A-Z ]*PRIVATE KEY-----"
-    r"|(?<=://)[^/\s:@]+:[^/\s@]+(?=@)"
-    r"|(?i:(?:authorization|x-api-key|bearer)[=: ]+)\S+"
-)
-_HIDDEN = "«secret»"
 _PLAIN = logging.Formatter()
 
 
@@ -47,11 +39,6 @@ def configure(level: str) -> None:
     root.handlers[:] = [handler]
     root.setLevel(level)
     root.propagate = False
-
-
-def scrubbed(text: str) -> str:
-    """The text without what looks like a credential."""
-    return _SECRETS.sub(_HIDDEN, text)
 
 
 def safe_path(path: str) -> str:

@@ -17,7 +17,7 @@ from typing import Any
 from dataplane.adapters import logs, views
 from dataplane.adapters.admission import Admission, admitted, wish_of
 from dataplane.adapters.arrivals import Arrivals
-from dataplane.adapters.drive import Driver, performer
+from dataplane.adapters.drive import performer
 from dataplane.adapters.gatekeeper import Gatekeeper
 from dataplane.adapters.http import Call, DisconnectedError, Receive, RefusedError, Scope, Send
 from dataplane.adapters.lastgood import LastGood
