@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from dataplane.encryption import EncryptionError, StoreEncryption, encryption_from
+
 _MIB = 1 << 20
 
 
@@ -43,10 +45,14 @@ class Settings:
     force_model: str = ""
     store_durability: Literal["process", "host"] = "process"
     store_commit_timeout_ms: int = 250
+    store_sweep_every_s: float = 60
+    store_encryption: StoreEncryption | None = None
+    failpoint: str = ""
     node_inflight_max: int = 512
     body_max: int = 32 * _MIB
     body_max_compaction: int = 128 * _MIB
     body_idle_timeout_s: float = 30
+    inline_body_max: int = 64 << 10
     connect_timeout_s: float = 5
     first_byte_timeout_s: float = 600
     silence_timeout_s: float = 900
@@ -85,9 +91,10 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Settings:
     """Settings from HEADRACE_* variables. Raises SettingsError for what must not start."""
     env = os.environ if environ is None else environ
     data_dir = Path(env.get("HEADRACE_DATA_DIR") or "var")
+    state_dir = Path(env.get("HEADRACE_STATE_DIR") or data_dir / "state")
     snapshot = env.get("HEADRACE_SNAPSHOT")
     found = Settings(
-        state_dir=Path(env.get("HEADRACE_STATE_DIR") or data_dir / "state"),
+        state_dir=state_dir,
         snapshot=Path(snapshot) if snapshot else None,
         bind=env.get("HEADRACE_BIND") or "127.0.0.1:8000",
         test_clock=env.get("HEADRACE_TEST_CLOCK") == "1",
@@ -96,10 +103,14 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Settings:
         force_model=env.get("HEADRACE_FORCE_MODEL", ""),
         store_durability=_durability(env),
         store_commit_timeout_ms=_count(env, "HEADRACE_STORE_COMMIT_TIMEOUT_MS", 250),
+        store_sweep_every_s=_count(env, "HEADRACE_STORE_SWEEP_EVERY_S", 60),
+        store_encryption=_encryption(env, state_dir),
+        failpoint=env.get("HEADRACE_FAILPOINT", ""),
         node_inflight_max=_count(env, "HEADRACE_NODE_INFLIGHT_MAX", 512),
         body_max=_count(env, "HEADRACE_BODY_MAX", 32 * _MIB),
         body_max_compaction=_count(env, "HEADRACE_BODY_MAX_COMPACTION", 128 * _MIB),
         body_idle_timeout_s=_count(env, "HEADRACE_BODY_IDLE_TIMEOUT_S", 30),
+        inline_body_max=_count(env, "HEADRACE_INLINE_BODY_MAX", 64 << 10),
         connect_timeout_s=_count(env, "HEADRACE_CONNECT_TIMEOUT_S", 5),
         first_byte_timeout_s=_count(env, "HEADRACE_FIRST_BYTE_TIMEOUT_S", 600),
         silence_timeout_s=_count(env, "HEADRACE_SILENCE_TIMEOUT_S", 900),
@@ -122,6 +133,14 @@ def _count(env: Mapping[str, str], name: str, default: int) -> int:
     if not text.isdecimal():
         raise SettingsError(f"{name} must be a whole number, not {text!r}.")
     return int(text)
+
+
+def _encryption(env: Mapping[str, str], state_dir: Path) -> StoreEncryption | None:
+    name = "HEADRACE_STORE_ENCRYPTION"
+    try:
+        return encryption_from(env.get(name, ""), env, state_dir=state_dir)
+    except EncryptionError as error:
+        raise SettingsError(f"{name}: {error}.") from error
 
 
 def _durability(env: Mapping[str, str]) -> Literal["process", "host"]:

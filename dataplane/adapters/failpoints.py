@@ -44,6 +44,10 @@ def _parsed(written: str) -> tuple[str, float]:
     return name, found
 
 
+def is_armed(name: str) -> bool:
+    return _armed is not None and name in _armed
+
+
 def reached(name: str) -> None:
     """Die here by SIGKILL, if this place is armed and the dice say so."""
     if _armed is not None and random.random() < _armed.get(name, 0.0):  # noqa: S311

@@ -17,6 +17,7 @@ from typing import Any
 
 import msgspec
 
+from dataplane.adapters import failpoints
 from dataplane.adapters.lastgood import LastGood
 from dataplane.adapters.stores.choice import StoreUnavailableError
 from dataplane.core.components import components
@@ -229,6 +230,7 @@ class Snapshots:
             self.on_tenant(tenant)
         except StoreUnavailableError as error:
             raise NackError("store_unavailable", str(error)) from error
+        failpoints.reached("snapshot_swap")
         self.tenants = {**self.tenants, body.tenant: tenant}
 
     def _apply_auth_index(self, fetched: Resource) -> None:

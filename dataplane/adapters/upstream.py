@@ -15,6 +15,7 @@ from dataclasses import dataclass
 import aiohttp
 from yarl import URL
 
+from dataplane.adapters import failpoints
 from dataplane.settings import Settings
 
 Headers = Sequence[tuple[bytes, bytes]]
@@ -41,6 +42,10 @@ class Response:
     _silence_s: float
 
     @property
+    def is_success(self) -> bool:
+        return 200 <= self.status < 300  # noqa: PLR2004
+
+    @property
     def content_type(self) -> str:
         return self._response.headers.get("content-type", "").partition(";")[0].strip().lower()
 
@@ -57,6 +62,7 @@ class Response:
                     chunk = await content.readany()
                 if not chunk:
                     return
+                failpoints.reached("mid_stream")
                 yield chunk
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise UpstreamError("upstream_error", type(error).__name__) from error
@@ -85,6 +91,7 @@ class UpstreamClient:
             timeout=timeout,
             auto_decompress=False,
             trust_env=False,
+            trace_configs=[_fatal_writes()] if failpoints.is_armed("request_write") else None,
             cookie_jar=aiohttp.DummyCookieJar(),
             skip_auto_headers=_OWN_HEADERS,
         )
@@ -129,12 +136,24 @@ class UpstreamClient:
             raise
         except (aiohttp.ClientError, OSError) as error:
             raise UpstreamError("upstream_error", type(error).__name__) from error
+        failpoints.reached("response_head")
         return Response(
             response.status,
             response.raw_headers,
             response,
             self._settings.silence_timeout_s,
         )
+
+
+def _fatal_writes() -> aiohttp.TraceConfig:
+    """Lets a test end this process between the head of a request and its body."""
+    trace = aiohttp.TraceConfig()
+
+    async def on_chunk(*_: object) -> None:
+        failpoints.reached("request_write")
+
+    trace.on_request_chunk_sent.append(on_chunk)
+    return trace
 
 
 def _text(value: bytes) -> str:

@@ -5,6 +5,8 @@ Source: 03-proxy-and-recovery.md 5.4. Each backend keeps the same contract (adap
 
 from __future__ import annotations
 
+import asyncio
+import logging
 from dataclasses import astuple
 from pathlib import Path
 from typing import Literal
@@ -21,12 +23,15 @@ from dataplane.adapters.stores.memory import MemoryStore
 from dataplane.adapters.stores.off import OffStore
 from dataplane.adapters.stores.sqlite import COMMIT_TIMEOUT_S, SqliteStore
 from dataplane.adapters.stores.sqlite_file import Durability, store_path
+from dataplane.adapters.stores.sqlite_writer import SWEEP_EVERY_S
 from dataplane.adapters.stores.tally import COUNTERS, GAUGES
 from dataplane.core.effects import Commit, Committed, OpenTurn, Recall, Recalled, SessionView
 from dataplane.encryption import StoreEncryption
 
 __all__ = ["MemoryStore", "OffStore", "SqliteStore", "StoreSet"]
 
+PURGE_RETRY_S = 1.0
+_log = logging.getLogger("headrace.store")
 Backend = Literal["memory", "sqlite", "off"]
 DEFAULT_LIMITS = {"memory": MEMORY_LIMITS, "sqlite": SQLITE_LIMITS, "off": MEMORY_LIMITS}
 
@@ -40,17 +45,25 @@ class StoreSet:
         *,
         durability: Durability = "process",
         timeout_s: float = COMMIT_TIMEOUT_S,
+        sweep_every_s: float = SWEEP_EVERY_S,
         encryption: StoreEncryption | None = None,
     ) -> None:
         self._state_dir = state_dir
         self._backends: dict[Backend, Store] = {
             "memory": MemoryStore(),
             "sqlite": SqliteStore(
-                state_dir, durability=durability, timeout_s=timeout_s, encryption=encryption
+                state_dir,
+                durability=durability,
+                timeout_s=timeout_s,
+                sweep_every_s=sweep_every_s,
+                encryption=encryption,
             ),
             "off": OffStore(),
         }
         self._chosen: dict[str, Backend] = {}
+        self._retired: set[str] = set()
+        self._purging: dict[str, asyncio.Task[None]] = {}
+        self._is_open = False
 
     def configure(self, tenant: str, backend: Backend, limits: StoreLimits | None = None) -> None:
         """Keep a tenant's state in this backend from the next request on.
@@ -59,6 +72,7 @@ class StoreSet:
         be a directory name.
         """
         store_path(self._state_dir, tenant)
+        self._retired.discard(tenant)
         self._chosen[tenant] = backend
         self._backends[backend].set_limits(tenant, limits or DEFAULT_LIMITS[backend])
 
@@ -72,8 +86,15 @@ class StoreSet:
     async def start(self) -> None:
         for store in self._backends.values():
             await store.start()
+        self._is_open = True
+        for tenant in self._retired:
+            self._purge_later(tenant)
 
     async def close(self) -> None:
+        self._is_open = False
+        for purging in self._purging.values():
+            purging.cancel()
+        await asyncio.gather(*self._purging.values(), return_exceptions=True)
         for store in self._backends.values():
             await store.close()
 
@@ -94,10 +115,32 @@ class StoreSet:
     async def purge_session(self, tenant: str, session: str) -> Purged:
         return await self.backend_for(tenant).purge_session(tenant, session)
 
-    async def retire(self, tenant: str) -> Purged:
-        """Purge a tenant that is gone: what its last requests still want to keep is not kept."""
+    def retire(self, tenant: str) -> None:
+        """The tenant is gone: purge it, and keep nothing of what its last requests still do.
+
+        May be called before the start, which then purges.
+        """
         self._chosen[tenant] = "off"
-        return await self.purge_tenant(tenant)
+        if tenant not in self._retired:
+            self._retired.add(tenant)
+            if self._is_open:
+                self._purge_later(tenant)
+
+    def _purge_later(self, tenant: str) -> None:
+        purging = asyncio.get_running_loop().create_task(self._purge_retired(tenant))
+        self._purging[tenant] = purging
+        purging.add_done_callback(lambda _: self._purging.pop(tenant, None))
+
+    async def _purge_retired(self, tenant: str) -> None:
+        while tenant in self._retired:
+            try:
+                purged = await self.purge_tenant(tenant)
+            except OSError as error:
+                _log.error("cg.purge_failed tenant=%s: %s", tenant, error)
+                await asyncio.sleep(PURGE_RETRY_S)
+            else:
+                _log.info("cg.tenant_purged tenant=%s originals=%d", tenant, purged.originals)
+                return
 
     def set_limits(self, tenant: str, limits: StoreLimits) -> None:
         self.backend_for(tenant).set_limits(tenant, limits)
