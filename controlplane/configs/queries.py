@@ -6,13 +6,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from controlplane.accounts.models import Tenant
-from controlplane.configs.documents import document_of, server_default
+from controlplane.configs.documents import document_of, layers_of
 from controlplane.configs.models import ConfigDocument, ConfigVersion, EffectiveRevision
 
 
 @dataclass(frozen=True, slots=True)
 class TenantDocument:
-    """What the tenant runs. version: whose text `source` is; follows: it is the server default's.
+    """What the tenant runs. version: whose text `source` is; follows: it is a lower layer's.
 
     document: the tenant's own, which a save goes to, also while it follows the default.
     """
@@ -27,10 +27,10 @@ class TenantDocument:
 
 
 def tenant_document(tenant: Tenant) -> TenantDocument:
-    document = document_of(tenant)
-    if document.head is not None:
-        return TenantDocument(document, document.head, follows=False)
-    return TenantDocument(document, server_default().head, follows=True)
+    *_, top = [None, *layers_of(tenant)]
+    if top is not None and top.document.tenant_id is not None:
+        return TenantDocument(top.document, top, follows=False)
+    return TenantDocument(document_of(tenant), top, follows=True)
 
 
 def versions(document: ConfigDocument, *, limit: int = 50) -> Sequence[ConfigVersion]:

@@ -7,7 +7,6 @@ from http import HTTPStatus
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied, ValidationError
-from django.db import transaction
 from django.http import Http404, HttpResponse
 from django.shortcuts import redirect
 from django.urls import reverse
@@ -18,7 +17,8 @@ from controlplane.accounts.models import Tenant
 from controlplane.accounts.permissions import may
 from controlplane.accounts.queries import keys_of, visible_tenant
 from controlplane.configs.actions import save_version
-from controlplane.configs.models import ConfigDocument, ConfigVersion
+from controlplane.configs.models import ConfigVersion
+from controlplane.configs.problems import StaleBaseError
 from controlplane.configs.queries import TenantDocument, tenant_document, versions
 from controlplane.fleet.queries import acknowledgement
 from controlplane.ui import problem_rows
@@ -28,14 +28,6 @@ from controlplane.ui.tenant_rows import answer_of, dialect_rows, tenant_rows
 from dataplane.core.config.problems import ConfigError
 
 VERSIONS_SHOWN = 8
-
-
-class StaleBaseError(Exception):
-    """Somebody saved another version since the author opened the text."""
-
-    def __init__(self, head: ConfigVersion) -> None:
-        super().__init__(str(head))
-        self.head = head
 
 
 @login_required
@@ -122,16 +114,15 @@ def save_document(request: PersonRequest, slug: str) -> HttpResponse:
     return redirect("ui:tenant", slug)
 
 
-@transaction.atomic
 def _save(request: PersonRequest, tenant: Tenant, form: DocumentForm) -> ConfigVersion:
-    """Compare and set: the head must still be the version that the author started from."""
-    own = tenant_document(tenant).document
-    document = ConfigDocument.objects.select_for_update(of=("self",)).get(pk=own.pk)
-    head = document.head
-    if head is not None and head.number != form.cleaned_data["based_on"]:
-        raise StaleBaseError(head)
-    source, message = form.cleaned_data["source"], form.cleaned_data["message"]
-    return save_version(document, source, message, request.user)
+    wanted = form.cleaned_data
+    return save_version(
+        tenant_document(tenant).document,
+        wanted["source"],
+        wanted["message"],
+        request.user,
+        based_on=wanted["based_on"],
+    )
 
 
 def _kept(
