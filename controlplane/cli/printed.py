@@ -15,5 +15,4 @@ def problems(found: Sequence[Problem], file: str) -> str:
 def line(found: Problem, file: str) -> str:
     place = ":".join(str(part) for part in (file, found.line or 1, found.column or 1))
     said = f"{place}: {found.severity}[{found.code}]: {found.message}"
-    advice = found.reason or found.replacement.text
-    return f"{said} {advice}" if advice else said
+    return " ".join(part for part in (said, found.reason, found.replacement.text) if part)

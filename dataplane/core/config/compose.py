@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from ruamel.yaml.cyaml import CParser  # type: ignore[attr-defined]
@@ -124,6 +124,7 @@ class Composer:
 
     def _mapping(self, event: Any, path: Path, depth: int) -> tuple[Node, int]:
         entries: dict[str, Entry] = {}
+        repeats: list[Entry] = []
         height = 0
         while not isinstance(at := self._next(), MappingEndEvent):
             key, below = self._key(at, path, depth)
@@ -135,9 +136,12 @@ class Composer:
             name = unicodedata.normalize("NFC", key.key)
             if name in entries:
                 self._duplicate(entries[name], key, path)
+                repeats.append(Entry(key.key, key.key_span, value))
             else:
                 entries[name] = Entry(key.key, key.key_span, value)
-        return MappingNode(tuple(entries.values()), self._span(event)), height + 1
+        span, flow = self._extent(event, at)
+        node = MappingNode(tuple(entries.values()), span, flow, tuple(repeats))
+        return node, height + 1
 
     def _sequence(self, event: Any, path: Path, depth: int) -> tuple[Node, int]:
         items: list[Node] = []
@@ -146,7 +150,8 @@ class Composer:
             item, tall = self._node(at, (*path, len(items)), depth + 1)
             items.append(item)
             height = max(height, tall)
-        return SequenceNode(tuple(items), self._span(event)), height + 1
+        span, flow = self._extent(event, at)
+        return SequenceNode(tuple(items), span, flow), height + 1
 
     def _key(self, event: Any, path: Path, depth: int) -> tuple[Entry | None, int]:
         """The key without its value; None when it is refused."""
@@ -264,6 +269,17 @@ class Composer:
         utf16 = self._utf16(start.line, start.column)
         return Span(start.line + 1, start.column + 1, utf16, end.line + 1, end.column + 1)
 
+    def _extent(self, first: Any, last: Any) -> tuple[Span, bool]:
+        """Where a collection stands, and whether it is written in brackets.
+
+        Of one without brackets only the beginning is known: the parser's last event stands
+        behind the comments that follow it.
+        """
+        span, end = self._span(first), last.end_mark
+        if not first.flow_style:
+            return span, False
+        return replace(span, end_line=end.line + 1, end_column=end.column + 1), True
+
     def _at(self, line: int, column: int) -> Span:
         return Span(line + 1, column + 1, self._utf16(line, column), line + 1, column + 1)
 
@@ -287,8 +303,8 @@ def _moved(node: Node, span: Span) -> Node:
     if isinstance(node, ScalarNode):
         return ScalarNode(node.value, span, node.quoted)
     if isinstance(node, SequenceNode):
-        return SequenceNode(node.items, span)
-    return MappingNode(node.entries, span)
+        return SequenceNode(node.items, span, flow=True)
+    return MappingNode(node.entries, span, flow=True)
 
 
 def _stand_ins(text: str) -> dict[int, int]:

@@ -72,8 +72,12 @@ class Merge:
         """About a dotted key of a component: where it is written, else at the pipeline entry."""
         path: Path = ("components", component, *key.split(".")) if key else self.entry(component)
         if path not in self.written and (whole := self._list_of(path)):
-            found = self.about(whole, code, component=component, **facts)
-            return replace(found, path=pointer(path))
+            index = str(path[len(whole)])
+            if index.isdecimal():
+                found = self.about_item(whole, int(index), code, **facts)
+            else:
+                found = self.about(whole, code, component=component, **facts)
+            return replace(found, path=pointer(path), component=component)
         if key and path not in self.written and component in self.effective.pipeline:
             path = self.entry(component)
         return self.about(path, code, component=component, **facts)

@@ -36,8 +36,11 @@ class ScalarNode:
 
 @dataclass(frozen=True, slots=True)
 class SequenceNode:
+    """flow: written in brackets; then the span reaches to the closing one."""
+
     items: tuple[Node, ...]
     span: Span | None = None
+    flow: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,8 +52,12 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class MappingNode:
+    """flow as of SequenceNode. repeats: entries whose key stood there before."""
+
     entries: tuple[Entry, ...]
     span: Span | None = None
+    flow: bool = False
+    repeats: tuple[Entry, ...] = ()
 
     def get(self, key: str) -> Entry | None:
         return next((entry for entry in self.entries if entry.key == key), None)

@@ -266,7 +266,8 @@ def _whole(found: Problem, path: Path) -> Problem:
         else edit
         for edit in old.edits
     )
-    tidy = (Edit("delete", pointer(path)),) if old.kind == "move" else ()
+    moves = any(edit.op == "move" for edit in old.edits)
+    tidy = (Edit("delete", pointer(path)),) if moves else ()
     return replace(found, replacement=replace(old, edits=edits + tidy))
 
 
