@@ -68,8 +68,8 @@ class Node:
             settings.state_dir,
             durability=settings.store_durability,
             timeout_s=settings.store_commit_timeout_ms / 1000,
-        self.arrivals = Arrivals()
         )
+        self.arrivals = Arrivals()
         self.snapshots = Snapshots(
             source,
             LastGood(settings.state_dir / "config"),
@@ -204,6 +204,7 @@ class Node:
             finally:
                 ticket.record.serve_ms = (time.perf_counter() - started) * 1000
                 self.account(ticket.record)
+                self.arrivals.add(admission.principal.name, ticket.record)
 
     def _ticket(self, route: Route, admission: Admission) -> Ticket:
         call, tenant = admission.call, admission.tenant
@@ -217,7 +218,6 @@ class Node:
         return Ticket(
             call,
             route,
-                self.arrivals.add(admission.principal.name, ticket.record)
             tenant,
             admission.principal.name,
             admission.record(route.name, route.family),

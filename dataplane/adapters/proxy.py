@@ -10,6 +10,7 @@ import logging
 import time
 from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 from dataplane.adapters.drive import drive
@@ -28,6 +29,7 @@ from dataplane.core.expand.relay import EVENT_STREAM, JSON, Answer, Deliver, Out
 from dataplane.core.overrides import Ignored
 from dataplane.core.plan import Plan
 from dataplane.core.record import Record
+from dataplane.core.resend import REFUSALS_OF_A_BODY, Resends
 from dataplane.core.route import Route
 from dataplane.core.wire.headers import client_headers, upstream_headers
 from dataplane.core.wire.message import Dialect
@@ -67,17 +69,18 @@ class Proxy:
     """Carries requests to upstreams and their answers back."""
 
     def __init__(self, settings: Settings, upstream: UpstreamClient) -> None:
-        self._settings = settings
-        self._upstream = upstream
+        self.settings = settings
+        self.upstream = upstream
+        self.resends = Resends()
 
     async def serve(self, ticket: Ticket) -> None:
         """Answer one request; the record says afterwards what happened."""
         call = ticket.call
-        limits = self._settings.body_limits(compaction=ticket.route.may_be_large)
+        limits = self.settings.body_limits(compaction=ticket.route.may_be_large)
         body = await call.read_body(limits, ticket.room)
         if ticket.guards_state and (call.is_encoded or bypass.may_name_server_state(body)):
             raise RefusedError("server_state_forbidden")
-        carrying = _Carrying(self._settings, self._upstream, ticket, body)
+        carrying = _Carrying(self, ticket, body)
         try:
             async with asyncio.TaskGroup() as group:
                 work = group.create_task(carrying.run())
@@ -100,11 +103,10 @@ async def _cancel_when_gone(call: Call, work: asyncio.Task[None]) -> None:
 class _Carrying:
     """One request on its way; `refused` is set when the answer is an error of ours."""
 
-    def __init__(
-        self, settings: Settings, upstream: UpstreamClient, ticket: Ticket, body: bytes
-    ) -> None:
-        self._settings = settings
-        self._upstream = upstream
+    def __init__(self, proxy: Proxy, ticket: Ticket, body: bytes) -> None:
+        self._settings = proxy.settings
+        self._upstream = proxy.upstream
+        self._resends = proxy.resends
         self._ticket = ticket
         self._body = body
         self._relay: Relay | None = None
@@ -142,6 +144,7 @@ class _Carrying:
             wants_bypass=call.header(b"x-context-guru-bypass").lower() == "true",
             is_encoded=call.is_encoded,
             force_model=self._settings.force_model,
+            is_replay_only=partial(self._resends.is_replay_only, record.tenant, at=record.at),
         )
         self._exchange = Exchange(
             self._ticket.plan, asked, persists=self._ticket.persists, clock=time.perf_counter
@@ -186,6 +189,8 @@ class _Carrying:
     async def _forward(self, outgoing: Outgoing) -> None:
         self._sent_at = time.perf_counter()
         response = await self._send(outgoing.body)
+        if response.status in REFUSALS_OF_A_BODY:
+            response = await self._retried(response, outgoing)
         self._ticket.record.upstream_ms = (time.perf_counter() - self._sent_at) * 1000
         try:
             self._relay = self._open_relay(response, outgoing)
@@ -199,6 +204,35 @@ class _Carrying:
             response.close()
             if self._relay is not None and self._relay.first_bytes_sent:
                 self._ticket.record.expand_after_stream = self._relay.expand_after_stream
+
+    async def _retried(self, refusal: Response, outgoing: Outgoing) -> Response:
+        """The answer to the body that came in, where that helps; else the refusal."""
+        exchange, record = self._exchange, self._ticket.record
+        if exchange is None or outgoing.body == exchange.pristine:
+            return refusal
+        may = self._resends.may_resend(record.tenant, record.session, record.at)
+        if not (may and self._ticket.tenant.body.policy.resend_pristine_on_400):
+            return refusal
+        second = await self._send_again(exchange.pristine)
+        recovered = second is not None and second.is_success
+        self._resends.note(record.tenant, record.session, record.at, recovered=recovered)
+        record.pristine_resend = "recovered" if recovered else "same"
+        if second is None:
+            return refusal
+        if not recovered:
+            second.close()
+            return refusal
+        refusal.close()
+        exchange.resent(outgoing)
+        record.take(outgoing)
+        return second
+
+    async def _send_again(self, body: bytes) -> Response | None:
+        try:
+            return await self._send(body)
+        except UpstreamError as error:
+            log.warning("cg.resend_failed route=%s %s", self._ticket.route.name, error)
+            return None
 
     def _open_relay(self, response: Response, outgoing: Outgoing) -> Relay:
         dialect = self._ticket.route.dialect

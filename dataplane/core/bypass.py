@@ -17,6 +17,9 @@ UNPARSEABLE = Gate("unparseable", "The body is not JSON that can be edited safel
 NO_MESSAGES = Gate("no_messages", "The body holds no message list.")
 OBSERVE = Gate("observe", "The tenant's mode is observe: requests are never shaped.")
 REWRITE_FAILED = Gate("rewrite_failed", "A fault of ours; the original body was sent.")
+PRISTINE_RESENT = Gate(
+    "pristine_resent", "The provider refused the shaped body; the original one was sent after it."
+)
 _SERVER_STATE = ("previous_response_id", "conversation")
 GATES = (
     HEADER,
@@ -28,6 +31,7 @@ GATES = (
     NO_MESSAGES,
     OBSERVE,
     REWRITE_FAILED,
+    PRISTINE_RESENT,
 )
 
 _SUMMARY_PROMPTS = (

@@ -45,6 +45,7 @@ class Asked:
     at: seconds, the instant that everything in this request is decided by. force_model: the
     operator's model for the whole process, "" for none. stays_here: the result goes back to the
     caller and not to a provider, so nothing is declared in it and no turn of the agent is counted.
+    is_replay_only: whether a session of the tenant may only repeat what it removed before.
     """
 
     dialect: Dialect
@@ -57,6 +58,7 @@ class Asked:
     is_encoded: bool = False
     force_model: str = ""
     stays_here: bool = False
+    is_replay_only: Callable[[str], bool] = lambda _: False
 
 
 @dataclass(slots=True)
@@ -260,6 +262,7 @@ class Exchange:
             )
             and not self._plan.kill.no_new_offloads,
             clock=self._clock,
+            replay_only=self._asked.is_replay_only(self._recovery.scope.session),
         )
 
     def _commit(self, state: pipeline.Run) -> Core[int]:
@@ -290,6 +293,12 @@ class Exchange:
             return []
         report.steps[place].skipped = False
         return [edit]
+
+    def resent(self, outgoing: Outgoing) -> None:
+        """The body that came in was sent after the shaped one: nothing was removed after all."""
+        self._sent = outgoing.body = self.pristine
+        self._recovery.emitted = outgoing.emitted = frozenset()
+        outgoing.bypassed, outgoing.report = bypass.PRISTINE_RESENT.name, None
 
     # ---- response side ------------------------------------------------------------------
 

@@ -33,6 +33,10 @@ NO_RECOVERY_PATH = Gate(
     "no_recovery_path",
     "The model could not ask for the original on this request, so nothing new is removed.",
 )
+REPLAY_ONLY = Gate(
+    "replay_only",
+    "The session only repeats what it removed before; nothing new is removed from it.",
+)
 
 EMPTY = Gate("empty", "The output has no text.")
 EMPTY_OR_MARKER_PRESENT = Gate(
@@ -67,4 +71,5 @@ OFFLOAD_GATES = (
     STASH_UNAVAILABLE,
     STASH_COLLISION,
     NO_RECOVERY_PATH,
+    REPLAY_ONLY,
 )

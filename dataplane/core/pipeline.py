@@ -22,6 +22,7 @@ from dataplane.core.gates import (
     MARKER_NO_WIN,
     NO_RECOVERY_PATH,
     OFFLOAD_GATES,
+    REPLAY_ONLY,
     STASH_UNAVAILABLE,
 )
 from dataplane.core.report import RunReport, StepReport
@@ -46,7 +47,9 @@ class PipelineStep(NamedTuple):
 @dataclass(frozen=True, slots=True)
 class Conditions:
     """What this request allows. persists: originals can be kept. recoverable: the model can ask
-    for one on this very request. clock: seconds, for durations only."""
+    for one on this very request. recovered: ids of the calls that did. replay_only: nothing new may
+    be removed from the session. clock: seconds, for durations only.
+    """
 
     view: SessionView
     cache_aware: bool = False
@@ -55,6 +58,7 @@ class Conditions:
     persists: bool = True
     recoverable: bool = True
     window: int = 0
+    replay_only: bool = False
     clock: Callable[[], float] = float
 
 
@@ -330,7 +334,7 @@ class _Doing:
         mode = getattr(self._config, "marker_mode", "full")
         if mode == "full" and not self._state.conditions.persists:
             mode = "off"
-        if mode == "full" and (closed := self._no_way_back(output)):
+        if closed := self._closed(output, in_full=mode == "full"):
             self._decline(closed)
             return
         key = output.original.marker_id
@@ -343,10 +347,14 @@ class _Doing:
             output, wanted, text, key if mode == "full" else None
         )
 
-    def _no_way_back(self, output: ToolOutput) -> Gate | None:
+    def _closed(self, output: ToolOutput, *, in_full: bool) -> Gate | None:
         """Why nothing new may be removed now; what this session removed before still may."""
         given = self._state.conditions
-        if output.original.marker_id in given.view.owned:
+        if in_full and output.original.marker_id in given.view.owned:
+            return None
+        if given.replay_only:
+            return REPLAY_ONLY
+        if not in_full:
             return None
         if not given.view.available:
             return STASH_UNAVAILABLE
