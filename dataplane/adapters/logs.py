@@ -76,6 +76,7 @@ def _request_fields(record: Record) -> dict[str, object]:
         "snapshot": record.snapshot[:19],
         "status": record.status,
         "outcome": record.outcome,
+        "error": record.error_type or "-",
         "serve_ms": f"{record.serve_ms:.1f}",
         "cg_ms": f"{record.added_ms or 0:.1f}",
         "upstream_rounds": record.rounds,

@@ -295,6 +295,7 @@ class _Carrying:
         record.status = self._ticket.call.status
         if relay is None or self._ticket.route.dialect is None:
             return
+        record.error_type = relay.error_type or ""
         readings = [each.reading for each in relay.usage]
         record.usage_misses.update(r.value for r in readings if r in _UNKNOWN_USAGE)
         if Reading.READ in readings and not record.usage_misses:

@@ -18,8 +18,9 @@ class Record:
 
     upstream_ms: until the head of the provider's answer. first_byte_ms: from there to the first
     byte for the client. cost_usd: None for unknown. outcome: ok, error, truncated or
-    client_disconnect. pristine_resend: "", or how the unchanged body fared after the provider
-    refused the changed one: recovered, or same. variant: id of the configuration in force.
+    client_disconnect. error_type: what the provider called its error. pristine_resend: "", or how
+    the unchanged body fared after the provider refused the changed one: recovered, or same.
+    variant: id of the configuration in force.
     """
 
     request_id: str
@@ -32,6 +33,7 @@ class Record:
     model: str = ""
     status: int = 0
     outcome: str = "ok"
+    error_type: str = ""
     bypassed: str = ""
     snapshot: str = ""
     cache_phase: str = "unknown"

@@ -19,6 +19,8 @@ WINDOW_BYTES = 64 << 10
 DONE = b"[DONE]"
 
 _NO_VALUE = Raw(b"")
+# Anything else would be a provider's text in places that expect a name.
+_ERROR_NAME = re.compile(r"[A-Za-z0-9_.-]{1,64}")
 _USAGE = re.compile(rb'"usage"\s*:\s*(\{(?:[^{}]|\{(?:[^{}]|\{[^{}]*\})*\})*\})')
 _MODEL = re.compile(rb'"model"\s*:\s*"([^"\\]+)"')
 _STOP = re.compile(rb'"(?:stop_reason|finish_reason)"\s*:\s*"([a-z_]+)"')
@@ -211,4 +213,5 @@ class Facts:
 
     def _note(self, error: _Typed | None) -> None:
         if error is not None:
-            self.error_type = error.type or "api_error"
+            named = _ERROR_NAME.fullmatch(error.type or "")
+            self.error_type = named[0] if named else "api_error"
