@@ -336,13 +336,15 @@ class _ClientAnswer:
     async def _start(self, *, length: int | None) -> None:
         self._started = True
         changed = self._inspects
-        headers = client_headers(self.response.headers, changed=changed)
+        headers = client_headers(
+            self.response.headers, changed=changed, streams=self._record.streamed
+        )
         headers.append((b"x-context-guru-request-id", self._call.request_id.encode()))
         if self._record.report is not None:
             headers += self._record.report.headers
         if self._ignored is not None:
             headers.append(self._ignored.header)
-        if length is not None and changed:
+        if length is not None and changed and not self._record.streamed:
             headers.append((b"content-length", b"%d" % length))
         await self._call.start(self.response.status, headers)
 

@@ -35,6 +35,8 @@ _NEVER_DOWN = _HOP_BY_HOP | {
     b"set-cookie",
     b"strict-transport-security",
 }
+# What proxies in front need to be told, or they collect a stream and deliver it in one piece.
+_UNBUFFERED = ((b"cache-control", b"no-cache, no-transform"), (b"x-accel-buffering", b"no"))
 CLOCK_HEADER = b"x-headrace-now"
 
 
@@ -71,14 +73,19 @@ def upstream_headers(
     return kept
 
 
-def client_headers(headers: Headers, *, changed: bool) -> list[tuple[bytes, bytes]]:
+def client_headers(
+    headers: Headers, *, changed: bool, streams: bool = False
+) -> list[tuple[bytes, bytes]]:
     """The provider's headers as the client may see them.
 
     changed: the body is not, or may not be, the provider's own, so its length and coding are not
-    either.
+    either. streams: the body is an event stream, which nobody on the way may hold back.
     """
     dropped = _NEVER_DOWN | _named_in_connection(headers)
     if changed:
         dropped |= {b"content-length", b"content-encoding"}
+    if streams:
+        dropped |= {b"content-length", b"cache-control", b"x-accel-buffering"}
     lowered = ((name.lower(), value) for name, value in headers)
-    return [(name, value) for name, value in lowered if name not in dropped]
+    kept = [(name, value) for name, value in lowered if name not in dropped]
+    return kept + list(_UNBUFFERED) if streams else kept

@@ -116,3 +116,18 @@ def test_length_and_coding_are_told_only_of_the_providers_own_bytes(changed: boo
     headers = [(b"content-length", b"5"), (b"content-encoding", b"gzip")]
 
     assert client_headers(headers, changed=changed) == ([] if changed else headers)
+
+
+def test_an_event_stream_tells_every_proxy_in_front_not_to_hold_it_back() -> None:  # 08 W-37
+    headers = [
+        (b"Content-Length", b"5"),
+        (b"Cache-Control", b"max-age=1"),
+        (b"X-Accel-Buffering", b"yes"),
+        (b"content-type", b"text/event-stream"),
+    ]
+
+    assert client_headers(headers, changed=False, streams=True) == [
+        (b"content-type", b"text/event-stream"),
+        (b"cache-control", b"no-cache, no-transform"),
+        (b"x-accel-buffering", b"no"),
+    ]
