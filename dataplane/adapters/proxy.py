@@ -238,15 +238,13 @@ class _Carrying:
         dialect = self._ticket.route.dialect
         if dialect is None:
             return PlainRelay(Dialect.ANTHROPIC)
-        decoder = Decoder(response.content_encoding)
-        intercepts = outgoing.intercepts and decoder.known
-        if not decoder.is_identity and not intercepts:
+        if not Decoder(response.content_encoding).known:
             return PlainRelay(dialect)
         return open_relay(
             dialect=dialect,
             status=response.status,
             content_type=response.content_type,
-            interceptable=intercepts,
+            interceptable=outgoing.intercepts,
             stores=outgoing.stores,
         )
 
@@ -317,7 +315,9 @@ class _ClientAnswer:
         self._started_at = time.perf_counter()
         self._started = False
         self._inspects = not isinstance(relay, PlainRelay | PlainStream)
-        self.decodes = self._inspects and not Decoder(response.content_encoding).is_identity
+        decoder = Decoder(response.content_encoding)
+        is_read = ticket.route.dialect is not None and decoder.known
+        self.decodes = is_read and not decoder.is_identity
         record.streamed = response.content_type == EVENT_STREAM
 
     async def write(self, out: bytes) -> None:
@@ -335,7 +335,7 @@ class _ClientAnswer:
 
     async def _start(self, *, length: int | None) -> None:
         self._started = True
-        changed = self._inspects
+        changed = self._inspects or self.decodes
         headers = client_headers(
             self.response.headers, changed=changed, streams=self._record.streamed
         )
