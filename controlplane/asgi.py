@@ -88,9 +88,11 @@ class Gateway:
 
 
 def is_data_plane(scope: Any) -> bool:
-    """A websocket is never the data plane's."""
+    """A websocket is never the data plane's; a probe of the base address always is."""
     if scope["type"] != "http":
         return False
+    if scope["method"] in {"HEAD", "OPTIONS"} and scope["path"] == "/":
+        return True
     return scope["path"].lstrip("/").partition("/")[0] in DATA_PLANE
 
 

@@ -165,7 +165,7 @@ class Node:
     async def _serve(self, call: Call) -> None:
         self.inflight += 1
         try:
-            view = views.OWN.get(call.path)
+            view = views.view_of(call)
             await (view(self, call) if view is not None else self._carry(call))
         except RefusedError as error:
             await self._refuse(call, error)

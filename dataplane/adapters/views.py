@@ -22,6 +22,7 @@ from dataplane.adapters.stats import counted, stored
 from dataplane.adapters.totals import Totals
 from dataplane.core import identity, tokens
 from dataplane.core.effects import Found, Recall, Recalled, Scope
+from dataplane.core.route import is_base
 from dataplane.core.session import usable
 
 if TYPE_CHECKING:
@@ -35,6 +36,12 @@ _UNREADABLE = (Found.LOST, Found.STORE_ERROR, Found.DECRYPT_ERROR)
 async def healthz(node: Node, call: Call) -> None:
     """The process is alive; says nothing about anything else."""
     await call.respond(200, b"ok", [(b"content-type", b"text/plain")])
+
+
+async def probe(node: Node, call: Call) -> None:
+    """An agent asks whether anything is there before it sends its first request."""
+    await call.start(204, [(b"allow", b"HEAD, OPTIONS, GET, POST")])
+    await call.write(b"", more=False)
 
 
 async def readyz(node: Node, call: Call) -> None:
@@ -182,6 +189,7 @@ async def _respond_original(node: Node, call: Call, recalled: Recalled, tenant: 
 
 
 View = Callable[["Node", Call], Awaitable[None]]
+_PROBES = ("HEAD", "OPTIONS")
 OWN: dict[str, View] = {
     "/healthz": healthz,
     "/readyz": readyz,
@@ -191,3 +199,10 @@ OWN: dict[str, View] = {
     "/expand": expand,
     "/compact": compact,
 }
+
+
+def view_of(call: Call) -> View | None:
+    """The view that answers here; None for a provider route."""
+    if call.method in _PROBES and is_base(call.path):
+        return probe
+    return OWN.get(call.path)

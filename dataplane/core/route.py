@@ -36,6 +36,7 @@ _STATELESS = _CREATES_RESPONSES | {
     _CHAT,
     "/v1/embeddings",
 }
+_BASE = re.compile(r"(?:/t/(?!cg_)[^/]+)?(?:/(?:anthropic|openai|inference))?(?:/v1)?/?")
 _MODELS = re.compile(r"/v1/models(?:/[A-Za-z0-9._:@-]+)?")
 OWN_PREFIX = "cg_"
 
@@ -77,6 +78,11 @@ class Route(NamedTuple):
 
 class RouteError(ValueError):
     """The address is refused; the argument is the name of the refusal."""
+
+
+def is_base(path: str) -> bool:
+    """True for an address that clients put their routes behind; agents probe it by itself."""
+    return _BASE.fullmatch(path) is not None
 
 
 def match(path: str, *, method: str, is_anthropic: bool) -> Route:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dataplane.core.route import Route, RouteError, match
+from dataplane.core.route import Route, RouteError, is_base, match
 from dataplane.core.wire.message import Dialect
 
 A, C = Dialect.ANTHROPIC, Dialect.OPENAI_CHAT
@@ -89,3 +89,20 @@ def test_an_address_that_is_not_served_is_refused_by_name(
 
 def test_escapes_stay_as_they_were_spelt() -> None:
     assert route("/v1/models/a%2Fb%20c", "GET").path == "/v1/models/a%2Fb%20c"
+
+
+@pytest.mark.parametrize(
+    ("path", "is_one"),
+    [
+        ("/", True),
+        ("/anthropic", True),
+        ("/openai/v1/", True),
+        ("/t/acme/anthropic", True),
+        ("/v1", True),
+        ("/v1/messages", False),
+        ("/t/cg_live_secret/anthropic", False),
+        ("/tenants", False),
+    ],
+)
+def test_a_base_address_is_what_routes_are_put_behind(path: str, is_one: bool) -> None:  # noqa: FBT001  08 W-24
+    assert is_base(path) is is_one
