@@ -141,7 +141,7 @@ class _Carrying:
             record.at,
             session_header=call.header(b"x-context-guru-session"),
             agent_header=call.header(b"x-claude-code-agent-id"),
-            wants_bypass=call.header(b"x-context-guru-bypass").lower() == "true",
+            wants_bypass=call.header(b"x-context-guru-bypass").lower() in {"true", "1"},
             is_encoded=call.is_encoded,
             force_model=self._settings.force_model,
             is_replay_only=partial(self._resends.is_replay_only, record.tenant, at=record.at),
