@@ -22,7 +22,7 @@ from dataplane.core.effects import (
     Scope,
     SessionView,
 )
-from dataplane.core.expand import tool
+from dataplane.core.expand import repair, tool
 from dataplane.core.expand.recovery import CONTINUATION_MAX_BYTES, Recoveries, Recovery
 from dataplane.core.expand.relay import Call, ToolResult
 from dataplane.core.plan import Plan
@@ -261,6 +261,7 @@ class Exchange:
                 outgoing.intercepts or self._asked.stays_here or not host.recovery_require_path
             )
             and not self._plan.kill.no_new_offloads,
+            recovered=repair.answered_calls(conversation),
             clock=self._clock,
             replay_only=self._asked.is_replay_only(self._recovery.scope.session),
         )

@@ -57,6 +57,7 @@ class Conditions:
     cache_is_cold: bool = False
     persists: bool = True
     recoverable: bool = True
+    recovered: frozenset[str] = frozenset()
     window: int = 0
     replay_only: bool = False
     clock: Callable[[], float] = float
@@ -238,6 +239,7 @@ def _output(state: Run, place: _Place) -> ToolOutput:
         occurrence=place.occurrence,
         carries_marker=place.is_marked
         or any(change.ids or change.irreversible for change in changes),
+        recovered=message.call_id in state.conditions.recovered,
     )
 
 

@@ -21,6 +21,7 @@ class ToolOutput:
     rewritable: every block is text. occurrence: how many earlier outputs of this request have
     the same original, so that a decision names one place and not every copy of a text.
     carries_marker: an earlier component, or an earlier turn, has already replaced it.
+    recovered: it answers a call of the recovery tool.
     """
 
     index: int
@@ -29,6 +30,7 @@ class ToolOutput:
     rewritable: bool = True
     occurrence: int = 0
     carries_marker: bool = False
+    recovered: bool = False
 
     @property
     def text(self) -> str:
@@ -78,6 +80,9 @@ class Turn:
         return Replay(output.index, replacement)
 
     def is_kept(self, output: ToolOutput) -> bool:
+        """True when the agent asked for this very text, now or at an earlier turn."""
+        if output.recovered:
+            return True
         return bool(self.kept) and output.original.content_key in self.kept
 
     def is_settled(self, output: ToolOutput) -> bool:

@@ -84,18 +84,22 @@ class Recovery:
         edits: list[Edit] = []
         for stray in repair.strays(conversation):
             text = yield from self._repair_text(conversation, stray)
-            edits += repair.edits(conversation.body, stray, text)
+            if text is not None:
+                edits += repair.edits(conversation.body, stray, text)
         if not edits:
             return conversation
         return decode(conversation.dialect, splice(conversation.body, edits))
 
-    def _repair_text(self, conversation: Conversation, stray: repair.Stray) -> Core[str]:
+    def _repair_text(self, conversation: Conversation, stray: repair.Stray) -> Core[str | None]:
+        """What the answer should say; None where it says it already."""
         call = stray.call
         recalled = yield from self._recall(call)
         text = _text(recalled)
         name = recalled.found.value if call.name == tool.EXPAND else call.name
         tokens = 0 if text is None else Content(text).tokens
         self.counts.repaired.append(Repaired(call.call_id, name, tokens))
+        if text is not None and repair.answer(conversation, stray) == text:
+            return None
         if text is not None and repair.is_present(conversation, stray, text):
             return tool.pointer(call.marker_id or "")
         return tool.answer_text(call.name, text, call.marker_id)

@@ -8,6 +8,7 @@ Source: 03-proxy-and-recovery.md 4.6.
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Iterator
 from typing import NamedTuple
 
@@ -96,6 +97,24 @@ def strays(conversation: Conversation) -> list[Stray]:
     return found
 
 
+def answered_calls(conversation: Conversation) -> frozenset[str]:
+    """Ids of the calls that ask for an original, whatever the client puts before the tool's name.
+
+    What answers them was asked for, so it must not be taken away again.
+    """
+    body = conversation.body
+    place = conversation.members[conversation.dialect.list_name].value
+    if body.find(tool.EXPAND.encode(), place.start, place.end) < 0:
+        return frozenset()
+    calls: dict[str, str] = {}
+    for span in conversation.elements:
+        if body.find(tool.EXPAND.encode(), span.start, span.end) < 0:
+            continue
+        with contextlib.suppress(msgspec.MsgspecError, ValueError):
+            calls.update(_CALLED[conversation.dialect](body, span))
+    return frozenset(call_id for call_id, name in calls.items() if tool.recovers(name))
+
+
 def edits(body: bytes, stray: Stray, text: str) -> Iterator[Edit]:
     """The edits that make `text` the answer to a call, and no error."""
     parts = members(body, stray.result)
@@ -117,6 +136,12 @@ def is_present(conversation: Conversation, stray: Stray, original: str) -> bool:
         message.content.text == original and message.call_id != stray.call.call_id
         for message in conversation.messages
     )
+
+
+def answer(conversation: Conversation, stray: Stray) -> str:
+    """What the client answered, as text."""
+    call_id = stray.call.call_id
+    return "".join(m.content.text for m in conversation.messages if m.call_id == call_id)
 
 
 def _end(parts: dict[str, Member]) -> int:
@@ -152,6 +177,32 @@ def _responses(body: bytes, span: Span, calls: dict[str, Call]) -> Iterator[Stra
         yield Stray(calls[item.call_id], span, "output")
 
 
+def _called_anthropic(body: bytes, span: Span) -> Iterator[tuple[str, str]]:
+    element = _element.decode(memoryview(body)[span.start : span.end])
+    if element.role == "assistant" and bytes(element.content).startswith(b"["):
+        for block in _blocks.decode(element.content):
+            if block.type == "tool_use" and block.id:
+                yield block.id, block.name
+
+
+def _called_openai(body: bytes, span: Span) -> Iterator[tuple[str, str]]:
+    element = _element.decode(memoryview(body)[span.start : span.end])
+    for call in element.tool_calls:
+        if call.id:
+            yield call.id, call.function.name
+
+
+def _called_responses(body: bytes, span: Span) -> Iterator[tuple[str, str]]:
+    item = _item.decode(memoryview(body)[span.start : span.end])
+    if item.type == "function_call" and item.call_id:
+        yield item.call_id, item.name
+
+
+_CALLED: dict[Dialect, Callable[[bytes, Span], Iterator[tuple[str, str]]]] = {
+    Dialect.ANTHROPIC: _called_anthropic,
+    Dialect.OPENAI_CHAT: _called_openai,
+    Dialect.OPENAI_RESPONSES: _called_responses,
+}
 _FINDERS: dict[Dialect, Callable[[bytes, Span, dict[str, Call]], Iterator[Stray]]] = {
     Dialect.ANTHROPIC: _anthropic,
     Dialect.OPENAI_CHAT: _openai,

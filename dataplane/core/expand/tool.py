@@ -41,6 +41,11 @@ def is_injected(name: str) -> bool:
     return name in _INJECTED
 
 
+def recovers(name: str) -> bool:
+    """True for the recovery tool, also under the prefix by which a client knows its server."""
+    return name == EXPAND or name.endswith(("_" + EXPAND, "." + EXPAND, ":" + EXPAND, "/" + EXPAND))
+
+
 def placeholder(marker_id: str) -> str:
     """What the model reads instead of an original that cannot be produced, whatever the cause."""
     return f"[{EXPAND}: the original for id {marker_id} is no longer available]"

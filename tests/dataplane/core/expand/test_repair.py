@@ -9,8 +9,10 @@ import pytest
 
 from dataplane.core.effects import Found, OpenTurn, Recall, Recalled, SessionView
 from dataplane.core.exchange import Asked, Exchange
+from dataplane.core.expand.repair import answered_calls
 from dataplane.core.expand.tool import ADJUDICATE_ANSWER
 from dataplane.core.plan import Plan
+from dataplane.core.wire.decode import decode
 from dataplane.core.wire.message import Dialect
 from tests.dataplane.core.build import M_ID, M, run_core
 
@@ -54,6 +56,12 @@ def openai() -> bytes:
     return json.dumps({"model": "m", "messages": history}).encode()
 
 
+def responses(name: str) -> bytes:
+    call = {"type": "function_call", "call_id": "call_x", "name": name, "arguments": "{}"}
+    result = {"type": "function_call_output", "call_id": "call_x", "output": "text"}
+    return json.dumps({"model": "m", "input": [call, result]}).encode()
+
+
 def repaired(body: bytes, *recalled: Recalled, dialect: Dialect = Dialect.ANTHROPIC) -> Any:
     """What is sent when the store recalls so, and the exchange that sent it."""
     exchange = Exchange(Plan(), Asked(dialect), persists=True)
@@ -88,6 +96,42 @@ def test_an_original_that_the_request_holds_is_pointed_to() -> None:  # 114
     assert json.loads(sent)["messages"][-1]["content"][0]["content"] == (
         f"[context_guru_expand: the content for id {M_ID} is present earlier in this conversation]"
     )
+
+
+def test_an_answer_that_is_the_original_already_stays_as_it_came() -> None:  # 08 P-13
+    for is_present in (False, True):
+        body = anthropic(original_is_present=is_present)
+        right = body.replace(b'"unknown tool"', json.dumps(M).encode())
+
+        assert repaired(right, RESOLVED)[0] == right
+
+
+@pytest.mark.parametrize(
+    ("name", "is_recovery"),
+    [
+        ("context_guru_expand", True),
+        ("mcp__gateway__context_guru_expand", True),
+        ("gateway.context_guru_expand", True),
+        ("not_context_guru_expanded", False),
+        ("mycontext_guru_expand", False),
+        ("bash", False),
+    ],
+)
+@pytest.mark.parametrize("dialect", list(Dialect))
+def test_the_answer_to_a_recovery_call_is_known_under_every_prefix(  # 08 P-13
+    dialect: Dialect,
+    name: str,
+    is_recovery: bool,  # noqa: FBT001
+) -> None:
+    body = {
+        Dialect.ANTHROPIC: anthropic(name=name),
+        Dialect.OPENAI_CHAT: openai().replace(b"context_guru_expand", name.encode()),
+        Dialect.OPENAI_RESPONSES: responses(name),
+    }[dialect]
+
+    found = answered_calls(decode(dialect, body))
+
+    assert len(found) == (1 if is_recovery else 0)
 
 
 def test_openai_tool_messages_are_repaired_alike() -> None:  # 115
