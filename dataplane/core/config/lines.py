@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-MAX_EDITS = 1500  # beyond, what lies between the common ends is one replacement
+MAX_EDITS = 400  # beyond, what lies between the common ends is one replacement
 _WORD = re.compile(r"\w+|\s+|.", re.DOTALL)
 Marks = tuple[tuple[int, int], ...]
 Kind = Literal["same", "changed", "removed", "added"]

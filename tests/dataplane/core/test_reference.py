@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Annotated, Literal
 
@@ -71,3 +72,33 @@ def test_the_index_links_every_page_in_name_order_and_escapes_bars() -> None:
 
     assert index.index("(ant.md)") < index.index("(zebra.md)")
     assert "Shrinks a \\| b." in index
+
+
+class Inner(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    share: Annotated[float, key("Part.", ge=0, under=1)] = 0.5
+    old: Annotated[int, key("Before.", deprecated="share")] | None = None
+    names: list[Annotated[str, key("A name.")]] = []
+
+
+class Outer(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    block: Annotated[Inner, key("A block.")] = Inner()
+
+
+def test_a_block_is_listed_by_the_keys_inside_it() -> None:
+    page = pages([dataclasses.replace(declaration(), config=Outer)])["shrink.md"]
+
+    assert "| `block.share` | float, ≥ 0, < 1 | `0.5` | Part. |" in page
+    assert "| `block.old` | int or null | `null` | Before. Deprecated: write share. |" in page
+    assert "| `block.names` | list of str | `[]` |" in page
+
+
+def test_a_page_says_what_has_to_be_known_before_a_component_is_used() -> None:
+    whole = dataclasses.replace(
+        declaration(), lacks="an engine", alone=True, calls_model=True, injects="a tool"
+    )
+    page = pages([whole])["shrink.md"]
+
+    assert "This build cannot run it: it needs an engine. Its keys are checked." in page
+    assert "It must be the only component of its pipeline." in page
+    assert "It may call a model, which spends money." in page
+    assert "It adds to every request: a tool." in page

@@ -74,6 +74,15 @@ KEYS = [
         "config.deprecated_key 4:5 /components/summarize/start_from_message", id="deprecated_key",
     ),
     pytest.param(
+        block("summarize", "start_from_message: 9", "trigger: {min_messages: 4}"), RUNNABLE,
+        "config.deprecated_key 4:5 /components/summarize/start_from_message",
+        id="deprecated_key-beside-the-new-one",
+    ),
+    pytest.param(
+        "preset: codesmart\ncomponents:\n  extract_llm:\n    per_output: false\n", RUNNABLE,
+        "config.removed_key 4:5 /components/extract_llm/per_output", id="removed_key-no-pipeline",
+    ),
+    pytest.param(
         "pipeline: [msk]\n", CONTEXT, "config.unknown_component 1:12 /pipeline/0", id="component"
     ),
     pytest.param(
@@ -264,6 +273,10 @@ ACROSS = [
         "config.requires_key 1:28 /expand/max_inline_bytes", id="requires_key-expand",
     ),
     pytest.param(
+        block("image_offload", "triggers: []"), RUNNABLE,
+        "config.nothing_to_do 4:15 /components/image_offload/triggers", id="nothing_to_do-images",
+    ),
+    pytest.param(
         block("image_offload", "model_overrides: [{max_images: 9, count_quantum: 3}]"), RUNNABLE,
         "config.requires_key 4:23 /components/image_offload/model_overrides/0",
         id="requires_key-match",
@@ -308,6 +321,10 @@ REFERENCES = [
     pytest.param(
         block("summarize", "model: {source: config}"), here(compaction_model=False),
         "config.no_compaction_model 4:21 /components/summarize/model/source", id="no_model",
+    ),
+    pytest.param(
+        block("summarize", "model: {model: m9}"), here(priced=("m8",)),
+        "config.model_unpriced 4:20 /components/summarize/model/model", id="model_unpriced-own",
     ),
     pytest.param(
         block("extract_llm_sweep", *SWEEP), here(chosen={"openai": "x"}),

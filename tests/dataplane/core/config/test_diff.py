@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dataplane.core.config.diff import Change, between, semantic
-from dataplane.core.config.lines import Row, common, rows, unified
+from dataplane.core.config.lines import MAX_EDITS, Row, common, rows, unified
 from dataplane.core.config.parse import parse
 from dataplane.core.config.registry import registry
 from dataplane.core.config.resolve import Effective
@@ -117,6 +117,12 @@ def test_what_two_documents_write_differs_leaf_by_leaf() -> None:
     assert units["/components/mask/keep_recent"] == "outputs"
 
 
+def test_texts_without_a_line_in_common_are_one_replacement() -> None:
+    left, right = ([f"{side}{index}" for index in range(MAX_EDITS)] for side in "lr")
+
+    assert common(left, right) == []
+
+
 def test_a_number_written_differently_is_no_difference() -> None:
     assert written("store: {ttl_seconds: 60}\n", "store: # x\n  ttl_seconds: 60.0\n") == []
 
@@ -175,6 +181,22 @@ SWEEP = "  extract_llm_sweep: {econ_trigger: true, evidence: true, min_inventory
             "mode: observe\n", "mode: sync\n",
             "mode: observe → sync: requests will be changed from now on", ("behaviour",),
             id="mode",
+        ),
+        pytest.param(
+            "store: {enabled: false}\n", "mode: sync\n",
+            "store enabled: what is removed from now on can be expanded", (), id="store-again",
+        ),
+        pytest.param(
+            "pipeline: [extract_llm_sweep]\ncomponents:\n" + SWEEP % 10,
+            "pipeline: [extract_llm_sweep]\ncomponents:\n" + SWEEP % 12,
+            "`min_inventory` of `extract_llm_sweep`: 10 → 12 (higher asks less often, about larger "
+            "batches)",
+            (), id="number-up",
+        ),
+        pytest.param(
+            "pipeline: [collapse]\n",
+            "pipeline: [collapse]\ncomponents: {collapse: {max_frac: 0.5}}\n",
+            "`max_frac` of `collapse`: 0 → 0.5", (), id="share",
         ),
         pytest.param("mode: sync\n", "mode: sync # x\n", COMMENTS_ONLY, (), id="comments"),
         pytest.param("mode: sync\n", "mode: sync\n", NOTHING, (), id="nothing"),

@@ -215,6 +215,23 @@ def test_k_01_is_mended_by_its_own_fixes_and_stays_json() -> None:
                      "p:\n  # x\n  - b # y\n  - c\n", id="set-list"),
         pytest.param("x: 1 # c\nm:\n  a: 2\n", Edit("move", "/x", to="/m/x"),
                      "# c\nm:\n  a: 2\n  x: 1\n", id="move"),
+        pytest.param("a:\nb: 1\n", Edit("delete", "/a"), "b: 1\n", id="delete-nothing"),
+        pytest.param("{a: 1, # x\n b: 2 # y\n}", Edit("delete", "/b"), "{a: 1 # x\n # y\n}",
+                     id="flow-comments"),
+        pytest.param("{a: 1, }", Edit("set", "/b", value=2), "{a: 1, b: 2 }", id="comma-at-end"),
+        pytest.param("p: [a, b]\n", Edit("set", "/p", value=("c", "a", "b")),
+                     "p: [c, a, b]\n", id="set-list-front"),
+        pytest.param("p:\n  - a\n", Edit("set", "/p", value=("z", "a")),
+                     "p:\n  - z\n  - a\n", id="set-block-list-front"),
+        pytest.param("p: [a, b]\n", Edit("set", "/p", value=("x",)), "p: [x]\n", id="new-list"),
+        pytest.param("p:\n  - a # x\nb: 1\n", Edit("set", "/p", value=("y",)),
+                     "p: [y]\n# x\nb: 1\n", id="new-block-list"),
+        pytest.param("m:\n  n:\n    a: 1\n", Edit("set", "/m/k/l", value=2),
+                     "m:\n  n:\n    a: 1\n  k:\n    l: 2\n", id="step-of-the-document"),
+        pytest.param("m:\n    a: 1\nb:\n", Edit("set", "/b/c", value=2),
+                     "m:\n    a: 1\nb:\n    c: 2\n", id="wide-step"),
+        pytest.param("p:\n  - [a, b]\n", Edit("delete", "/p/0/1"), "p:\n  - [a]\n",
+                     id="list-in-list"),
         pytest.param("p:\n  - a # x\n", Edit("set", "/p", value=()), "p: []\n# x\n",
                      id="empty-list"),
     ],
@@ -236,6 +253,16 @@ def test_an_edit_touches_what_it_names_and_nothing_else(
         ("a: 1\n", Edit("set", "/a/b", value=1)),
         ("a: 1\n", Edit("insert_after", "/a", anchor="x", value="y")),
         ("a: &x {k: 1}\nb: *x\n", Edit("set", "/b/k", value=2)),
+        ("a: &x 1\nb: *x\n", Edit("set", "/a", value=2)),
+        ("a: 1\na: 2\n", Edit("delete", "/a", anchor="line 9, column 1")),
+        ("a: [1]\n", Edit("delete", "/a/0/b", anchor="line 1, column 1")),
+        ("p:\n  - a: 1\n    b: 2\n", Edit("delete", "/p/0/a")),
+        ("- - a\n", Edit("delete", "/0/0")),
+        ("p:\n  - a: 1\n", Edit("set", "/p/0", value=1)),
+        ("p:\n  - ~\n", Edit("set", "/p/0/a", value=1)),
+        ("p:\n  - - a\n", Edit("delete", "/p/0/0")),
+        ("p:\n  - - a\n", Edit("insert_after", "/p/0", anchor="a", value="b")),
+        ("? a\n: 1\n", Edit("delete", "/a")),
     ],
 )
 def test_an_edit_that_cannot_be_made_faithfully_is_refused(text: str, edit: Edit) -> None:
@@ -296,6 +323,18 @@ def test_no_text_makes_an_edit_fail_otherwise_than_by_refusing(text: str, path: 
         except EditError:
             continue
         assert parse(after).problems == () or Source(after).faults <= Source(text).faults
+
+
+def test_a_fix_that_cannot_be_made_leaves_the_error_and_the_others_are_mended() -> None:
+    text = (
+        "base: &m {strategy: x}\npipeline: [extract_llm_sweep]\ncomponents:\n"
+        "  extract_llm_sweep: *m\nmode: 'sync\t'\n"
+    )
+
+    after, outcome = mended(text, RUNNABLE, codes=["config.refused_key"])
+
+    assert after == text
+    assert "config.refused_key" in {error.code for error in outcome.errors}
 
 
 def test_clearing_a_key_deletes_it_and_leaves_its_block() -> None:

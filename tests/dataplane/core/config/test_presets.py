@@ -1,4 +1,4 @@
-"""The built-in presets, exactly as listed, and those of an organisation: 04 section 3, 01 section 4."""
+"""The built-in presets as listed, and those of an organisation: 04 section 3, 01 section 4."""
 
 from __future__ import annotations
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from decimal import Decimal
 from typing import Any
 
 import msgspec
@@ -41,6 +42,112 @@ def test_the_declared_keys_are_the_accepted_keys(declared: Declaration) -> None:
         ("components.collapse.max_frac", "number", 0, 0),
         ("components.collapse.head_lines", "integer", 20, 0),
         ("components.collapse.tail_lines", "integer", 20, 0),
+        *(
+            (f"components.{name}.min_tokens", "integer", default, 1)
+            for name, default in (
+                ("textclean", 50),
+                ("searchfold", 50),
+                ("toon", 50),
+                ("failed_run", 100),
+                ("smartcrush", 200),
+                ("readlifecycle", 100),
+                ("skeleton", 80),
+                ("extract", 300),
+                ("extract_llm", 300),
+                ("extract_llm_sweep", 1000),
+                ("summarize", 500),
+                ("cache_aware_summarizer", 500),
+                ("coref", 300),
+                ("prefixpin", 200),
+            )
+        ),
+        *(
+            (f"components.{name}.marker_mode", "string", "full", None)
+            for name in (
+                "failed_run",
+                "mask",
+                "collapse",
+                "smartcrush",
+                "cmdfilter",
+                "linecap",
+                "readlifecycle",
+                "skeleton",
+                "extract",
+                "extract_llm",
+                "extract_llm_sweep",
+                "summarize",
+                "cache_aware_summarizer",
+                "agentdiet",
+                "coref",
+                "image_offload",
+            )
+        ),
+        *(
+            (f"components.{name}.cold_cache", "boolean", False, None)
+            for name in ("failed_run", "collapse", "readlifecycle", "skeleton")
+        ),
+        *(
+            (f"components.{name}.trigger.{key}", kind, default, 0)
+            for name in ("extract", "extract_llm", "coref")
+            for key, kind, default in (
+                ("min_request_tokens", "integer", 0),
+                ("min_messages", "integer", 0),
+                ("min_output_tokens", "integer", 0),
+                ("min_request_frac", "number", 0),
+                ("min_output_frac", "number", 0),
+                ("huge_output_frac", "number", 0),
+                ("pre_expiry_seconds", "integer", 60),
+            )
+        ),
+        ("components.summarize.trigger.min_request_frac", "number", 0.9, 0),
+        ("components.cache_aware_summarizer.trigger.min_request_frac", "number", 0.9, 0),
+        ("components.summarize.trigger.cache_state", "string", "any", None),
+        ("components.summarize.summary_level", "string", "regular", None),
+        ("components.summarize.keep_last", "integer", 3, 0),
+        ("components.summarize.resummarize_tokens", "integer", 6000, 0),
+        ("components.cache_aware_summarizer.keep_last_turns", "integer", 10, 0),
+        ("components.cache_aware_summarizer.max_request_tokens", "integer", 0, 0),
+        ("components.cache_aware_summarizer.instruction_role", "string", "auto", None),
+        ("components.smartcrush.min_items", "integer", 5, 1),
+        ("components.smartcrush.keep_first", "integer", 3, 0),
+        ("components.smartcrush.keep_last", "integer", 2, 0),
+        ("components.cmdfilter.min_size", "integer", 400, 0),
+        ("components.cmdfilter.agent_filters", "string", "off", None),
+        ("components.linecap.max_line_chars", "integer", 500, 0),
+        ("components.linecap.min_size", "integer", 400, 0),
+        ("components.cacheinject.ttl", "string", "5m", None),
+        ("components.extract_llm.llm_every_n_requests", "integer", 1, 0),
+        ("components.extract_llm.context_messages", "integer", 2, 0),
+        ("components.extract_llm.economic_gate", "boolean", True, None),
+        ("components.extract_llm.skip_file_reads", "boolean", None, None),
+        ("components.extract_llm.model.source", "string", "incoming", None),
+        ("components.extract_llm_sweep.min_inventory", "integer", 10, 1),
+        ("components.extract_llm_sweep.pre_expiry_seconds", "integer", 60, 1),
+        ("components.extract_llm_sweep.reward_premium", "number", 1, 1),
+        ("components.extract_llm_sweep.min_pressure", "number", 0, 0),
+        ("components.extract_llm_sweep.block_fallback", "boolean", None, None),
+        ("components.extract_llm_sweep.estimator", "string", "curve", None),
+        ("components.extract_llm_sweep.probe_budget_usd_per_day", "decimal", Decimal("0.5"), 0),
+        ("components.extract_llm_sweep.max_ask_usd_per_day", "decimal", Decimal(5), 0),
+        ("components.agentdiet.delay_steps", "integer", 2, 0),
+        ("components.agentdiet.max_keep_ratio", "number", 0.8, 0),
+        ("components.coref.min_later_turns", "integer", 8, 0),
+        ("components.coref.closed_dist", "integer", 12, 0),
+        ("components.coref.min_batch_frac", "number", 0.05, 0),
+        ("components.prefixpin.max_pin_index", "integer", 4, 0),
+        ("components.prefixpin.min_similarity", "number", 0.8, 0),
+        ("components.image_offload.budgets.anthropic.max_images", "integer", 100, 1),
+        (
+            "components.image_offload.budgets.openai_chat.max_request_bytes",
+            "integer",
+            48_000_000,
+            1,
+        ),
+        ("components.image_offload.retry.max_attempts", "integer", 1, 0),
+        ("recovery.enabled", "boolean", False, None),
+        ("recovery.retention_seconds", "integer", 86_400, 60),
+        ("recovery.limits.page_bytes", "integer", 262_144, 4),
+        ("expand.tool_paging", "boolean", False, None),
         ("store.enabled", "boolean", True, None),
         ("store.backend", "string", "sqlite", None),
         ("store.ttl_seconds", "integer", None, 60),
@@ -63,6 +170,49 @@ def test_a_key_has_the_type_the_default_and_the_minimum_of_04_section_2_8(
     key = FOUND[tuple(path.split("."))]
 
     assert (key.kind, key.default, key.minimum) == (kind, default, minimum)
+
+
+@pytest.mark.parametrize(
+    ("component", "keys"),
+    [
+        ("cachesplit", set()),
+        ("toolschema", set()),
+        ("toolfilter", {"remove"}),
+        ("cmdfilter", {"filters", "disable_builtins", "agent_filters", "min_size", "marker_mode"}),
+        (
+            "extract_llm_sweep",
+            {"min_tokens", "min_inventory", "pre_expiry_seconds", "econ_trigger", "evidence",
+             "econ_ignore_ask_cost", "min_later_turns", "min_pressure", "keep_recheck_turns",
+             "reward_premium", "block_fallback", "estimator", "probe_budget_usd_per_day",
+             "max_ask_usd_per_day", "marker_mode"},
+        ),
+        (
+            "extract_llm",
+            {"fire_on", "min_tokens", "strategy", "aggressiveness", "context", "context_messages",
+             "max_chars", "llm_every_n_requests", "llm_max_per_request", "llm_max_per_session",
+             "allow_on_caching_backend", "economic_gate", "rewrite", "skip_file_reads",
+             "model_max_input_tokens", "marker_mode", "model", "trigger"},
+        ),
+    ],
+)  # fmt: skip
+def test_a_component_takes_the_keys_of_04_section_2_8_and_no_other(
+    component: str, keys: set[str]
+) -> None:
+    assert set(ROOT.fields["components"].fields[component].fields) == keys
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "preset: off\n",
+        "pipeline: [mask]\ncomponents: {mask: {marker_mode: off}}\n",
+        "pipeline: [cmdfilter]\ncomponents: {cmdfilter: {agent_filters: off}}\n",
+        "cache: {mode: off}\n",
+    ],
+)
+def test_off_is_a_text(text: str) -> None:
+    """04 V-03."""
+    assert checked(text, RUNNABLE).errors == ()
 
 
 def test_choices_keep_the_order_of_their_declaration() -> None:

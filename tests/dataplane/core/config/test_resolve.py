@@ -16,10 +16,13 @@ from dataplane.core.components import components
 from dataplane.core.config.check import check_document
 from dataplane.core.config.document import STORE_SIZES, Cache
 from dataplane.core.config.layers import Context, Layer
+from dataplane.core.config.parse import parse
 from dataplane.core.config.presets import BUILT_IN, Preset
 from dataplane.core.config.problems import ConfigError, DocumentRef
 from dataplane.core.config.resolve import Effective
 from dataplane.core.config.resource import Host
+from dataplane.core.config.tree import to_values
+from tests.dataplane.core.config import test_codes
 from tests.dataplane.core.config.checking import CONTEXT, EVERYTHING, RUNNABLE, WIDE, checked, codes
 
 CODESAFE = Preset(
@@ -224,6 +227,32 @@ def test_a_node_refuses_what_the_editor_would_refuse(
     assert [(problem.code, problem.path, problem.line) for problem in errors] == [
         (code, path, None)
     ]
+
+
+SENDABLE = [
+    fixture
+    for fixture in (*test_codes.KEYS, *test_codes.VALUES, *test_codes.ACROSS)
+    if fixture.values[1] in (CONTEXT, RUNNABLE) and "preset" not in str(fixture.values[0])
+]
+
+
+@pytest.mark.parametrize(("text", "context", "raised"), SENDABLE)
+def test_a_node_finds_the_same_errors_as_the_editor(
+    text: str, context: Context, raised: str
+) -> None:
+    """04 V-08: the places apart, which values do not have."""
+    tree = parse(text).tree
+    assert tree is not None
+    edited = [(error.code, error.path) for error in checked(text, context).errors]
+
+    try:
+        problems = check_document(to_values(tree), context.components).problems
+    except ConfigError as refused:
+        problems = refused.problems
+
+    found = [(one.code, one.path) for one in problems if one.severity == "error"]
+    assert sorted(found) == sorted(edited)
+    assert raised.split()[0] in {one.code for one in problems}
 
 
 def test_a_node_refuses_a_document_without_a_bottom() -> None:
