@@ -16,7 +16,7 @@ from urllib.parse import parse_qs
 from msgspec.structs import replace
 
 from dataplane.adapters.admission import Admission, admitted, wish_of
-from dataplane.adapters.drive import drive, performer
+from dataplane.adapters.drive import performer
 from dataplane.adapters.http import Call, RefusedError
 from dataplane.core import bypass
 from dataplane.core.exchange import Asked, Exchange, Outgoing
@@ -86,7 +86,7 @@ async def _compacted(node: Node, exchange: Exchange, record: Record, body: bytes
     perform = performer(node.store, partial(node.telemetry.committed, tenant=record.tenant))
     started = time.perf_counter()
     try:
-        outgoing = await drive(exchange.prepare(body), perform)
+        outgoing = await node.driver.run(exchange.prepare(body), perform, size=len(body))
     except Exception:
         log.exception("cg.rewrite_failed tenant=%s", record.tenant or "local")
         record.rewrite_failed = True

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Awaitable, Callable
-from concurrent.futures import Executor
+from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
@@ -13,6 +13,7 @@ from dataplane.adapters.originals import Store
 from dataplane.core.effects import Commit, Committed, Core, Effect, OpenTurn
 
 T = TypeVar("T")
+SHAPING_THREADS = 2  # more would only wait for each other: the work holds the interpreter
 
 
 async def drive(core: Core[T], perform: Callable[[Effect], Awaitable[Any]]) -> T:
@@ -55,6 +56,28 @@ def _advanced(core: Core[T], answer: Any) -> Effect | _Done[T]:
     except StopIteration as done:
         return _Done(done.value)
     return effect
+
+
+class Driver:
+    """Runs the cores of a process: a small body's on the event loop, a large one's beside it.
+
+    inline_max: bytes up to which the hop to another thread costs more than it frees.
+    """
+
+    def __init__(self, *, inline_max: int) -> None:
+        self._inline_max = inline_max
+        self._threads = ThreadPoolExecutor(SHAPING_THREADS, "shaping")
+
+    async def run(
+        self, core: Core[T], perform: Callable[[Effect], Awaitable[Any]], *, size: int
+    ) -> T:
+        """The result of a core that works on a body of `size` bytes."""
+        if size <= self._inline_max:
+            return await drive(core, perform)
+        return await drive_apart(core, perform, self._threads)
+
+    def close(self) -> None:
+        self._threads.shutdown(wait=False, cancel_futures=True)
 
 
 def performer(

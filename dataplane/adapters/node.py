@@ -8,16 +8,17 @@ from __future__ import annotations
 import asyncio
 import logging
 import os
+import sys
 import time
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from dataplane.adapters import logs, views
+from dataplane.adapters import failpoints, logs, views
 from dataplane.adapters.admission import Admission, admitted, wish_of
 from dataplane.adapters.arrivals import Arrivals
-from dataplane.adapters.drive import performer
+from dataplane.adapters.drive import Driver, performer
 from dataplane.adapters.gatekeeper import Gatekeeper
 from dataplane.adapters.http import Call, DisconnectedError, Receive, RefusedError, Scope, Send
 from dataplane.adapters.lastgood import LastGood
@@ -45,6 +46,9 @@ from dataplane.settings import Settings, is_loopback
 
 log = logging.getLogger("headrace.node")
 DRAIN_S = 25
+# The event loop shares the interpreter with threads that shape bodies and write the store; a
+# shorter turn than the default 5 ms keeps streams prompt.
+SWITCH_INTERVAL_S = 0.001
 
 
 class Node:
@@ -64,12 +68,15 @@ class Node:
         self.started_at = time.time()
         self.node_id, self.boot_id = node_identity(settings.state_dir)
         self.telemetry = Telemetry()
+        self.arrivals = Arrivals()
         self.store = StoreSet(
             settings.state_dir,
             durability=settings.store_durability,
             timeout_s=settings.store_commit_timeout_ms / 1000,
+            sweep_every_s=settings.store_sweep_every_s,
+            encryption=settings.store_encryption,
         )
-        self.arrivals = Arrivals()
+        failpoints.arm(settings.failpoint)
         self.snapshots = Snapshots(
             source,
             LastGood(settings.state_dir / "config"),
@@ -84,6 +91,7 @@ class Node:
         self.pages = MetricsPages(self)
         self.inflight = 0
         self.is_draining = False
+        self.driver = Driver(inline_max=settings.inline_body_max)
         self._upstream = UpstreamClient(settings)
         self._proxy = Proxy(settings, self._upstream)
         self._following: asyncio.Task[None] | None = None
@@ -95,6 +103,7 @@ class Node:
 
     async def start(self) -> None:
         """Serve what was last good, then ask the source for what is new."""
+        sys.setswitchinterval(SWITCH_INTERVAL_S)
         await asyncio.to_thread(tokens.load)
         await asyncio.to_thread(self.snapshots.restore)
         await self.store.start()
@@ -121,11 +130,15 @@ class Node:
         if self._following is not None:
             self._following.cancel()
             await asyncio.gather(self._following, return_exceptions=True)
+        self.driver.close()
         await self._upstream.close()
         await self.publisher.stop()
         await self.store.close()
 
     def _configure_store(self, tenant: Tenant) -> None:
+        if tenant.body.status == "purged":
+            self.store.retire(tenant.body.tenant)
+            return
         backend, limits = chosen(tenant.body.store)
         self.store.configure(tenant.body.tenant, backend, limits)
 
@@ -223,6 +236,7 @@ class Node:
             admission.record(route.name, route.family),
             upstream,
             self._credential(call, upstream),
+            self.driver,
             performer(self.store, partial(self.telemetry.committed, tenant=tenant.body.tenant)),
             persists=self.store.backend_for(tenant.body.tenant).persists,
             room=admission.room,

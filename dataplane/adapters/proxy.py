@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
-from dataplane.adapters.drive import drive
+from dataplane.adapters.drive import Driver, drive
 from dataplane.adapters.http import Call, Decoder, DisconnectedError, RefusedError
 from dataplane.adapters.limits import BodyRoom
 from dataplane.adapters.snapshots import Tenant
@@ -26,6 +26,7 @@ from dataplane.core.exchange import Asked, Exchange, Outgoing
 from dataplane.core.expand.opening import open_relay
 from dataplane.core.expand.plain import PlainRelay, PlainStream
 from dataplane.core.expand.relay import EVENT_STREAM, JSON, Answer, Deliver, Outcome, Relay
+from dataplane.core.lineage import Lineages
 from dataplane.core.overrides import Ignored
 from dataplane.core.plan import Plan
 from dataplane.core.record import Record
@@ -52,6 +53,7 @@ class Ticket:
     record: Record
     upstream: Upstream
     credential: CredentialPlan
+    driver: Driver
     perform: Callable[[Effect], Awaitable[Any]]
     persists: bool
     room: BodyRoom
@@ -72,6 +74,7 @@ class Proxy:
         self.settings = settings
         self.upstream = upstream
         self.resends = Resends()
+        self.lineages = Lineages()
 
     async def serve(self, ticket: Ticket) -> None:
         """Answer one request; the record says afterwards what happened."""
@@ -107,6 +110,7 @@ class _Carrying:
         self._settings = proxy.settings
         self._upstream = proxy.upstream
         self._resends = proxy.resends
+        self._lineages = proxy.lineages
         self._ticket = ticket
         self._body = body
         self._relay: Relay | None = None
@@ -145,13 +149,16 @@ class _Carrying:
             is_encoded=call.is_encoded,
             force_model=self._settings.force_model,
             is_replay_only=partial(self._resends.is_replay_only, record.tenant, at=record.at),
+            thread_of=partial(self._lineages.thread, tenant=record.tenant, at=record.at),
         )
         self._exchange = Exchange(
             self._ticket.plan, asked, persists=self._ticket.persists, clock=time.perf_counter
         )
         started = time.perf_counter()
         try:
-            outgoing = await drive(self._exchange.prepare(self._body), self._ticket.perform)
+            outgoing = await self._ticket.driver.run(
+                self._exchange.prepare(self._body), self._ticket.perform, size=len(self._body)
+            )
         except Exception:
             # Fail open: the body that came in can always be sent.
             log.exception("cg.rewrite_failed tenant=%s", record.tenant or "local")
