@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 from controlplane.accounts.models import Tenant
-from controlplane.configs.documents import document_of, layers_of
+from controlplane.configs.checking import checked_as, resolved
+from controlplane.configs.documents import document_of, layers_below, layers_of
+from controlplane.configs.merging import Merge, merge
 from controlplane.configs.models import ConfigDocument, ConfigVersion, EffectiveRevision
+from controlplane.fleet import running
+from controlplane.fleet.queries import Acknowledgement, acknowledgement
+
+ACK_WAIT_S = 2.0
+POLL_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,3 +49,42 @@ def versions(document: ConfigDocument, *, limit: int = 50) -> Sequence[ConfigVer
 
 def current_revision(tenant: Tenant) -> EffectiveRevision | None:
     return EffectiveRevision.objects.filter(tenant=tenant).first()
+
+
+def starting_text(tenant: Tenant) -> str:
+    """A first text of the tenant's own with which nothing changes: the preset it follows already.
+
+    Where naming the preset would change something, the pipeline is written out instead.
+    """
+    found = resolved(tenant)
+    presets = [one for one in found.inputs if one["layer"] == "preset"]
+    pipeline = f"pipeline: [{', '.join(found.effective.pipeline)}]\n"
+    if not presets:
+        return pipeline
+    text = f"preset: {presets[-1]['name']}\n"
+    then = checked_as(document_of(tenant), text, None).effective
+    is_same = then is not None and then.effective_hash == found.effective.effective_hash
+    return text if is_same else pipeline
+
+
+def lost_race(document: ConfigDocument, based_on: int, mine: str) -> Merge:
+    """The author's text, the newest version and what both started from, hunk by hunk."""
+    numbers = {based_on, document.head.number if document.head else 0}
+    found = ConfigVersion.objects.filter(document=document, number__in=numbers)
+    texts = {version.number: version.source for version in found if not version.is_tombstone}
+    below = layers_below(document)
+    shown = below[-1].source if below else ""  # the text of whoever followed the layer below
+    return merge(texts.get(based_on, shown), texts.get(max(numbers), shown), mine)
+
+
+def acknowledged(tenant: Tenant, *, within_s: float = ACK_WAIT_S) -> Acknowledgement:
+    """The nodes' answer to the newest publication, waited for while there is none yet.
+
+    Call it after the commit. Without a node in this process nobody is waited for.
+    """
+    deadline = time.monotonic() + (within_s if running.is_here() else 0.0)
+    found = acknowledgement(tenant)
+    while found.status == "pending" and time.monotonic() < deadline:
+        time.sleep(POLL_S)
+        found = acknowledgement(tenant)
+    return found

@@ -52,3 +52,8 @@ def is_running() -> bool:
 def arrival(principal: str) -> Arrival | None:
     """The use of a credential since the node started; None without one, or without a node."""
     return _running[0].arrivals.of(principal) if _running else None
+
+
+def is_here() -> bool:
+    """Whether a node runs in this process, which answers a publication within moments."""
+    return bool(_running)
