@@ -25,6 +25,7 @@ from dataplane.core.effects import (
 from dataplane.core.expand import repair, tool
 from dataplane.core.expand.recovery import CONTINUATION_MAX_BYTES, Recoveries, Recovery
 from dataplane.core.expand.relay import Call, ToolResult
+from dataplane.core.lineage import MAIN, Prints, prints_of
 from dataplane.core.plan import Plan
 from dataplane.core.report import RunReport
 from dataplane.core.session import Identity, identify
@@ -46,6 +47,7 @@ class Asked:
     operator's model for the whole process, "" for none. stays_here: the result goes back to the
     caller and not to a provider, so nothing is declared in it and no turn of the agent is counted.
     is_replay_only: whether a session of the tenant may only repeat what it removed before.
+    thread_of: which lineage of such a session a history continues.
     """
 
     dialect: Dialect
@@ -59,6 +61,7 @@ class Asked:
     force_model: str = ""
     stays_here: bool = False
     is_replay_only: Callable[[str], bool] = lambda _: False
+    thread_of: Callable[[str, Prints], str] = lambda _, __: MAIN
 
 
 @dataclass(slots=True)
@@ -137,6 +140,9 @@ class Exchange:
         )
         if asked.stays_here:
             identity = Identity(identity.session, thread=COMPACT_THREAD)
+        elif not identity.thread:
+            lineage = asked.thread_of(identity.session, prints_of(conversation))
+            identity = identity._replace(thread=lineage)
         scope = Scope(
             asked.tenant, asked.principal, identity.session, identity.thread, identity.alias
         )

@@ -14,7 +14,7 @@ _text = msgspec.json.Decoder(str)
 NULL = b"null"
 
 
-def members_of(written: bytes | Raw) -> dict[str, bytes]:
+def members_of(written: bytes | memoryview | Raw) -> dict[str, bytes]:
     """The members of a JSON object, as they are written. Raises msgspec.DecodeError."""
     return {name: bytes(value) for name, value in _object.decode(written).items()}
 

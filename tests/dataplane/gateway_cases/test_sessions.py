@@ -125,9 +125,24 @@ async def test_case_52_a_subagent_has_a_boundary_of_its_own(served: Served) -> N
     assert served.stats()["compaction_resets"] == 0
 
 
+async def test_a_subagent_without_a_header_has_a_boundary_of_its_own(served: Served) -> None:
+    session = {"x_context_guru_session": "s"}
+
+    await served.post(talk(20), **session)
+    await served.post(with_output("short"), **session)
+    await served.post(talk(22), **session)
+
+    main = await recorded(served, "s")
+    assert main is not None
+    assert main.messages == 22
+    assert served.stats()["compaction_resets"] == 0
+
+
 async def test_case_53_a_shorter_transcript_is_a_new_beginning(served: Served) -> None:
+    shorter = [talk_messages(1)[0], *json.loads(with_output(LONG))["messages"][1:]]
+
     await served.post(with_output("short", messages=talk_messages(10)), x_context_guru_session="s")
-    await served.post(with_output(LONG), x_context_guru_session="s")
+    await served.post(with_output("short", messages=shorter), x_context_guru_session="s")
 
     assert served.stats()["compaction_resets"] == 1
     assert MASKED in served.sent[-1]  # nothing of the shorter transcript counts as cached
