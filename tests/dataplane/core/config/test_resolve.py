@@ -22,7 +22,7 @@ from dataplane.core.config.problems import ConfigError, DocumentRef
 from dataplane.core.config.resolve import Effective
 from dataplane.core.config.resource import Host
 from dataplane.core.config.tree import to_values
-from tests.dataplane.core.config import test_codes
+from tests.dataplane.core.config import raising, raising_together
 from tests.dataplane.core.config.checking import CONTEXT, EVERYTHING, RUNNABLE, WIDE, checked, codes
 
 CODESAFE = Preset(
@@ -231,7 +231,7 @@ def test_a_node_refuses_what_the_editor_would_refuse(
 
 SENDABLE = [
     fixture
-    for fixture in (*test_codes.KEYS, *test_codes.VALUES, *test_codes.ACROSS)
+    for fixture in (*raising.KEYS, *raising.VALUES, *raising_together.ACROSS)
     if fixture.values[1] in (CONTEXT, RUNNABLE) and "preset" not in str(fixture.values[0])
 ]
 
