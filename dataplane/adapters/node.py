@@ -49,20 +49,14 @@ DRAIN_S = 25
 # The event loop shares the interpreter with threads that shape bodies and write the store; a
 # shorter turn than the default 5 ms keeps streams prompt.
 SWITCH_INTERVAL_S = 0.001
+Secrets = Callable[[str], str | None]
 
 
 class Node:
     """One data-plane process: what it serves, what it keeps, and the requests in it."""
 
-    def __init__(
-        self,
-        settings: Settings,
-        source: Source,
-        secrets: Callable[[str], str | None] | None = None,
-    ) -> None:
-        """secrets: the key behind an upstream's key_ref, asked at every request; None: the
-        environment's.
-        """
+    def __init__(self, settings: Settings, source: Source, secrets: Secrets | None = None) -> None:
+        """secrets: the key behind a key_ref, asked at every request; None: the environment's."""
         self.settings = settings
         self._secrets = secrets or settings.secret
         self.started_at = time.time()
@@ -94,6 +88,7 @@ class Node:
         self.driver = Driver(inline_max=settings.inline_body_max)
         self._upstream = UpstreamClient(settings)
         self._proxy = Proxy(settings, self._upstream)
+        self._loop: asyncio.AbstractEventLoop | None = None
         self._following: asyncio.Task[None] | None = None
         self._idle = asyncio.Event()
         self.limits = Limits(big_body_slots=settings.big_body_slots)
@@ -104,6 +99,7 @@ class Node:
     async def start(self) -> None:
         """Serve what was last good, then ask the source for what is new."""
         sys.setswitchinterval(SWITCH_INTERVAL_S)
+        self._loop = asyncio.get_running_loop()
         await asyncio.to_thread(tokens.load)
         await asyncio.to_thread(self.snapshots.restore)
         await self.store.start()
@@ -134,6 +130,11 @@ class Node:
         await self._upstream.close()
         await self.publisher.stop()
         await self.store.close()
+
+    @property
+    def tasks(self) -> int:
+        """Tasks on the node's event loop now; what is left at rest was leaked."""
+        return len(asyncio.all_tasks(self._loop)) if self._loop is not None else 0
 
     def _configure_store(self, tenant: Tenant) -> None:
         if tenant.body.status == "purged":

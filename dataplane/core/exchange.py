@@ -135,14 +135,7 @@ class Exchange:
 
     def _shaped(self, conversation: Conversation) -> Core[Outgoing]:
         asked = self._asked
-        identity = identify(
-            conversation, session_header=asked.session_header, agent_header=asked.agent_header
-        )
-        if asked.stays_here:
-            identity = Identity(identity.session, thread=COMPACT_THREAD)
-        elif not identity.thread:
-            lineage = asked.thread_of(identity.session, prints_of(conversation))
-            identity = identity._replace(thread=lineage)
+        identity = self._identity_of(conversation)
         scope = Scope(
             asked.tenant, asked.principal, identity.session, identity.thread, identity.alias
         )
@@ -176,6 +169,18 @@ class Exchange:
         if closed is None:
             yield from self._rewrite(conversation, view, life, outgoing)
         return outgoing
+
+    def _identity_of(self, conversation: Conversation) -> Identity:
+        asked = self._asked
+        identity = identify(
+            conversation, session_header=asked.session_header, agent_header=asked.agent_header
+        )
+        if asked.stays_here:
+            return Identity(identity.session, thread=COMPACT_THREAD)
+        if identity.thread:
+            return identity
+        lineage = asked.thread_of(identity.session, prints_of(conversation))
+        return identity._replace(thread=lineage)
 
     def _bypass_of(self, conversation: Conversation) -> Gate | None:
         plan = self._plan

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 from collections import OrderedDict
 from dataclasses import dataclass, field
+from threading import Lock
 from typing import NamedTuple
 
 import msgspec
@@ -58,9 +59,14 @@ class Lineages:
 
     def __init__(self) -> None:
         self._sessions: OrderedDict[tuple[str, str], _Session] = OrderedDict()
+        self._lock = Lock()  # large bodies are shaped in threads of their own
 
     def thread(self, session: str, prints: Prints, *, tenant: str, at: float) -> str:
         """The name of the lineage that a request continues or begins. at: seconds."""
+        with self._lock:
+            return self._thread(tenant, session, prints, at)
+
+    def _thread(self, tenant: str, session: str, prints: Prints, at: float) -> str:
         known = self._sessions.setdefault((tenant, session), _Session())
         self._sessions.move_to_end((tenant, session))
         while len(self._sessions) > KEPT_SESSIONS:
