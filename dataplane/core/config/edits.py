@@ -117,25 +117,19 @@ def _skipped(source: Source) -> dict[int, int]:
 
 
 def _comma_behind(source: Source, at: int) -> int | None:
+    """The comma that follows inside brackets, whose closing one ends the search."""
     skipped = _skipped(source)
-    while at < len(source.text):
-        if at in skipped:
-            at = skipped[at]
-        elif source.text[at].isspace():
-            at += 1
-        else:
-            return at if source.text[at] == "," else None
-    return None
+    while at in skipped or source.text[at].isspace():
+        at = skipped.get(at, at + 1)
+    return at if source.text[at] == "," else None
 
 
 def _comma_before(source: Source, at: int) -> int | None:
-    covered = [(start, stop) for start, stop in _skipped(source).items()]
-    for index in range(at - 1, -1, -1):
-        char = source.text[index]
-        if char.isspace() or any(start <= index < stop for start, stop in covered):
-            continue
-        return index if char == "," else None
-    return None
+    covered = [range(start, stop) for start, stop in _skipped(source).items()]
+    at -= 1
+    while source.text[at].isspace() or any(at in comment for comment in covered):
+        at -= 1
+    return at if source.text[at] == "," else None
 
 
 def _rename(source: Source, edit: Edit) -> str:

@@ -72,11 +72,7 @@ class Merge:
         """About a dotted key of a component: where it is written, else at the pipeline entry."""
         path: Path = ("components", component, *key.split(".")) if key else self.entry(component)
         if path not in self.written and (whole := self._list_of(path)):
-            index = str(path[len(whole)])
-            if index.isdecimal():
-                found = self.about_item(whole, int(index), code, **facts)
-            else:
-                found = self.about(whole, code, component=component, **facts)
+            found = self.about_item(whole, int(path[len(whole)]), code, **facts)
             return replace(found, path=pointer(path), component=component)
         if key and path not in self.written and component in self.effective.pipeline:
             path = self.entry(component)
@@ -90,8 +86,7 @@ class Merge:
 
     def about_preset(self, code: str, **facts: object) -> Problem:
         """At the reference to the preset that is in force."""
-        if self.naming is None:
-            return problem(code, ("preset",), None, **facts)
+        assert self.naming is not None  # noqa: S101  a preset is in force only where it is named
         span = self.naming.leaf.span if self.naming.ref == self.checked else None
         return replace(problem(code, ("preset",), span, **facts), document=self.naming.ref)
 

@@ -109,6 +109,10 @@ KEYS = [
 ]  # fmt: skip
 VALUES = [
     pytest.param(
+        "pipeline: [mask]\ncomponents: {mask: 3}\n", CONTEXT,
+        "config.wrong_type 2:20 /components/mask", id="wrong_type-block",
+    ),
+    pytest.param(
         block("mask", "keep_recent: '3'"), CONTEXT,
         "config.wrong_type 4:18 /components/mask/keep_recent", id="wrong_type",
     ),

@@ -8,7 +8,7 @@ import pytest
 
 from dataplane.core.components import components
 from dataplane.core.config.check import check_document
-from dataplane.core.config.deployment import Ability, Policy
+from dataplane.core.config.deployment import Ability, Endpoint, Policy
 from dataplane.core.config.layers import Context, Layer
 from dataplane.core.config.presets import Preset
 from dataplane.core.config.problems import ConfigError
@@ -27,6 +27,7 @@ from tests.dataplane.core.config.raising import (
 )
 from tests.dataplane.core.config.raising_together import ACROSS, ADVICE, ARCHIVED, REFERENCES
 
+MAIN = Endpoint("main", "anthropic", "https://models.example")
 FIXTURES = [*SYNTAX, *KEYS, *VALUES, *ACROSS, *REFERENCES, *ADVICE]
 OF_A_NODE = {"config.schema_too_new": 99, "config.schema_too_old": 0}
 
@@ -153,6 +154,18 @@ def test_what_calls_a_model_says_so(declared: Declaration) -> None:
     assert declared.name in {
         "extract_llm", "extract_llm_sweep", "summarize", "cache_aware_summarizer", "agentdiet",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    "context",
+    [
+        here(endpoints=(MAIN,), chosen={"anthropic": "main"}, priced=("m*",)),
+        runnable(policy=Policy(llm_components="deny")),
+    ],
+    ids=["chosen", "denied"],
+)
+def test_what_fits_its_place_is_left_in_peace(context: Context) -> None:
+    assert checked("pipeline: [format]\nforce_model: m1\n", context).problems == ()
 
 
 def test_nothing_is_said_about_a_deployment_that_is_not_known() -> None:
