@@ -49,8 +49,8 @@ def fit(node: Node, key: Key, name: str) -> Any | Misfit:
         return _nothing(key, name)
     if key.kind == "list":
         return _list(node, key, name)
-    if key.kind == "block" and isinstance(node, MappingNode):
-        return node
+    if key.kind == "block":
+        return node if isinstance(node, MappingNode) else _wrong_type(node, key, name)
     if not isinstance(node, ScalarNode):
         return _wrong_type(node, key, name)
     if key.choices:

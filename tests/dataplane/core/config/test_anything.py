@@ -16,7 +16,8 @@ from dataplane.core.config.registry import leaves, registry
 from tests.dataplane.core.config.checking import RUNNABLE, checked
 
 ROOT = registry(RUNNABLE.components)
-PATHS = [path for path, _ in leaves(ROOT)]
+LEAVES = [path for path, _ in leaves(ROOT)]
+PATHS = sorted({path[:length] for path in LEAVES for length in range(1, len(path) + 1)}, key=str)
 REFUSED = [
     ("components", name, *dotted.split("."))
     for name, declared in RUNNABLE.components.items()
