@@ -170,10 +170,11 @@ async def expand(node: Node, call: Call) -> None:
 async def _respond_original(node: Node, call: Call, recalled: Recalled, tenant: str) -> None:
     if recalled.found in (*_GONE, *_UNREADABLE):
         node.telemetry.unresolved(recalled.found.value, tenant)
-        raise RefusedError("gone" if recalled.found in _GONE else "recovery_unavailable")
+        name = "gone" if recalled.found in _GONE else "recovery_unavailable"
+        raise RefusedError(name, tenant=tenant)
     if recalled.original is None:
         # One answer for unknown, foreign and sessionless: it must not tell which ids exist.
-        raise RefusedError("not_found")
+        raise RefusedError("not_found", tenant=tenant)
     digest = hashlib.sha256(recalled.original).hexdigest()
     await call.respond(
         200,
