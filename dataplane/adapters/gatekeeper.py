@@ -6,6 +6,7 @@ Identity always fails closed. Source: 03-proxy-and-recovery.md 1.3, 1.6.
 from __future__ import annotations
 
 import ipaddress
+import re
 from collections.abc import Callable
 
 from dataplane.adapters.http import Call, RefusedError
@@ -16,7 +17,8 @@ from dataplane.settings import is_loopback
 
 _MINUTE = 60
 _TRACKED_ADDRESSES = 10_000
-_RELAYED = (b"x-forwarded-for", b"x-real-ip", b"x-forwarded-proto", b"x-forwarded-host")
+# What proxies add: Forwarded, X-Forwarded-*, Via, X-Real-IP, CF-Connecting-IP and their like.
+_RELAYED = re.compile(rb"via|.*forwarded.*|.*-ip")
 
 
 class Gatekeeper:
@@ -102,4 +104,5 @@ def address_of(call: Call) -> str:
 
 def is_direct_loopback(call: Call) -> bool:
     """True for a peer on this machine that no proxy speaks for."""
-    return is_loopback(call.peer) and not any(name in _RELAYED for name, _ in call.headers)
+    relayed = any(_RELAYED.fullmatch(name) for name, _ in call.headers)
+    return is_loopback(call.peer) and not relayed
