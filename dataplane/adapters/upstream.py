@@ -124,7 +124,8 @@ class UpstreamClient:
             async with asyncio.timeout(self._settings.first_byte_timeout_s):
                 response = await self._session.request(
                     method,
-                    URL(url, encoded=True),
+                    # A user name in it would become a credential beside the caller's.
+                    URL(url, encoded=True).with_user(None),
                     headers=[(name.decode("latin-1"), _text(value)) for name, value in headers],
                     # From a file the client sends in pieces and lets other streams in between.
                     data=io.BytesIO(body) if body and len(body) > IN_PIECES_BYTES else body,
