@@ -91,7 +91,7 @@ def is_data_plane(scope: Any) -> bool:
     """A websocket is never the data plane's; a probe of the base address always is."""
     if scope["type"] != "http":
         return False
-    if scope["method"] in {"HEAD", "OPTIONS"} and scope["path"] == "/":
+    if scope["path"] == "/" and scope["method"] in {"HEAD", "OPTIONS"}:
         return True
     return scope["path"].lstrip("/").partition("/")[0] in DATA_PLANE
 

@@ -51,7 +51,12 @@ def test_a_path_of_the_data_plane_goes_to_the_node(path: str) -> None:
     "path", ["/", "/login", "/tenants/v1", "/v1beta", "/static/v1", "/api/v1/tenants", "/theme"]
 )
 def test_any_other_path_is_a_page(path: str) -> None:
-    assert not is_data_plane({"type": "http", "path": path})
+    assert not is_data_plane({"type": "http", "path": path, "method": "GET"})
+
+
+@pytest.mark.parametrize("method", ["HEAD", "OPTIONS"])
+def test_a_probe_of_the_base_address_is_answered_by_the_node(method: str) -> None:  # 08 W-24
+    assert is_data_plane({"type": "http", "path": "/", "method": method})
 
 
 def test_a_websocket_is_never_the_data_planes() -> None:
