@@ -62,12 +62,14 @@ class Delta(Generic[Row]):
 class TurnRead:
     """What a view needs beyond what was seen.
 
+    previous: the turn before. own_at: when (s) this session itself had one, its alias aside.
     frozen: component, decision key, replacement. lost: component, decision key; read only when
     frozen is whole, save those that do not open. by_principal, by_session: owned ids with the
     time (s) of their last renewal. renewed: ids that this turn renewed.
     """
 
     previous: PastTurn | None
+    own_at: float | None
     frozen: Delta[tuple[int, str, str, str]]
     lost: list[tuple[str, str]]
     kept: Delta[tuple[int, str]]
@@ -78,32 +80,38 @@ class TurnRead:
 
 def open_turn(tx: Transaction, wanted: OpenTurn, seen: Seen, limits: StoreLimits) -> TurnRead:
     """One turn of one session, atomically; nobody else's turn can come between."""
-    previous, renewed = record(tx, wanted, limits)
-    return _read(tx, wanted.scope, seen, previous, renewed)
+    return _read(tx, wanted.scope, seen, record(tx, wanted, limits))
 
 
-def record(
-    tx: Transaction, wanted: OpenTurn, limits: StoreLimits
-) -> tuple[PastTurn | None, list[str]]:
-    """Write one turn; the turn before it, and the ids of the originals that were renewed."""
+class Recorded(NamedTuple):
+    """previous, own_at and renewed as in TurnRead."""
+
+    previous: PastTurn | None
+    own_at: float | None
+    renewed: list[str]
+
+
+def record(tx: Transaction, wanted: OpenTurn, limits: StoreLimits) -> Recorded:
+    """Write one turn."""
     scope, at = wanted.scope, wanted.at
     alias = scope.alias if scope.alias != scope.session else ""
     created = sqlite_decisions.ensure_session(tx, scope.session, "own", at, limits)
     if alias:
         created |= sqlite_decisions.ensure_session(tx, alias, "alias", at, limits)
-    previous = _record(tx, wanted, alias)
+    own = _turn(tx, scope.session, scope.thread)
+    previous = _record(tx, wanted, own, alias)
     renewed = _renew_session(tx, scope.session, at, limits)
     if alias:
         renewed += _renew_session(tx, alias, at, limits)
     if created:
         sqlite_decisions.cap_sessions(tx, (scope.session, alias), limits)
-    return previous, renewed
+    return Recorded(previous, own.at if own else None, renewed)
 
 
-def _record(tx: Transaction, wanted: OpenTurn, alias: str) -> PastTurn | None:
+def _record(tx: Transaction, wanted: OpenTurn, own: PastTurn | None, alias: str) -> PastTurn | None:
     session, thread = wanted.scope.session, wanted.scope.thread
     alias_turn = _turn(tx, alias, thread) if alias else None
-    previous = retention.previous_turn(_turn(tx, session, thread), alias_turn, wanted.messages)
+    previous = retention.previous_turn(own, alias_turn, wanted.messages)
     record = retention.turn_record(previous, wanted)
     _put_turn(tx, session, thread, record)
     if alias:
@@ -149,9 +157,7 @@ def _renew_session(tx: Transaction, session: str, at: float, limits: StoreLimits
     return marker_ids
 
 
-def _read(
-    tx: Transaction, scope: Scope, seen: Seen, previous: PastTurn | None, renewed: list[str]
-) -> TurnRead:
+def _read(tx: Transaction, scope: Scope, seen: Seen, recorded: Recorded) -> TurnRead:
     sql = "SELECT version FROM session WHERE session = ?"
     version: int = tx.execute(sql, (scope.session,)).fetchone()[0]
     generation: int = tx.execute("SELECT generation FROM tally").fetchone()[0]
@@ -159,13 +165,14 @@ def _read(
     lost = tx.execute(_LOST, (scope.session,)).fetchall() if frozen.whole else []
     frozen = replace(frozen, rows=_opened(tx, scope.session, frozen.rows, lost))
     return TurnRead(
-        previous=previous,
+        previous=recorded.previous,
+        own_at=recorded.own_at,
         frozen=frozen,
         lost=lost,
         kept=_added(tx, _KEPT, (), seen.kept, generation),
         by_principal=_added(tx, _BY_PRINCIPAL, (scope.principal,), seen.by_principal, generation),
         by_session=_added(tx, _BY_SESSION, (scope.session,), seen.by_session, generation),
-        renewed=renewed,
+        renewed=recorded.renewed,
     )
 
 

@@ -28,6 +28,7 @@ from dataplane.adapters.stores.sqlite_file import Durability, connect, remove
 MAX_GROUP = 64
 MAX_OPEN_FILES = 256
 CHECKPOINT_EVERY_S = 0.5
+MAX_LOG_FRAMES = 8192  # of a page each
 SWEEP_EVERY_S = 60.0
 SWEEP_ROWS = 500
 _SWEEP_MORE_S = 0.1
@@ -168,7 +169,11 @@ class Checkpointer:
     def _checkpoint(self, path: Path) -> None:
         # Opened each time: a file that was moved aside must not be held on to.
         with contextlib.closing(connect(path, self._durability)) as connection:
-            connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            _, frames, _ = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()
+            if frames > MAX_LOG_FRAMES:
+                # A writer that never pauses keeps the log from starting over; what is left to
+                # move is little now, so nobody waits long while it is cut.
+                connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()
 
 
 class Writer:

@@ -113,11 +113,16 @@ class TurnKnown:
     last: PastTurn | None = None
     recorded: bool = True
 
-    def previous(self, stored: PastTurn | None) -> PastTurn | None:
-        """The turn before this one: the provider holds also what was sent unrecorded."""
-        if self.recorded or self.last is None:
+    def previous(self, read: TurnRead) -> PastTurn | None:
+        """The turn before this one: the provider holds also what was sent unrecorded. Another
+        process may have had a later one; the clock of an alias says nothing about that.
+        """
+        stored, last = read.previous, self.last
+        if self.recorded or last is None or (read.own_at is not None and read.own_at > last.at):
             return stored
-        return self.last if stored is None or stored.at <= self.last.at else stored
+        if stored is None:
+            return last
+        return replace(last, at=max(last.at, stored.at), ttl_s=max(last.ttl_s, stored.ttl_s))
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,7 +140,7 @@ class View:
         return Seen(self.frozen.mark, self.kept.mark, self.by_principal.mark, self.by_session.mark)
 
     def merge(self, read: TurnRead, wanted: OpenTurn) -> SessionView:
-        previous = self.turn.previous(read.previous)
+        previous = self.turn.previous(read)
         self.turn.last, self.turn.recorded = retention.turn_record(previous, wanted), True
         self.frozen.merge(read.frozen, read.lost)
         self.kept.merge(read.kept)

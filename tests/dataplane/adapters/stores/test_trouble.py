@@ -9,6 +9,7 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from dataplane.adapters.stores import SqliteStore
 from dataplane.adapters.stores.disk import Disk
 from dataplane.core.effects import Committed, Found, Recalled, Refused
 from tests.dataplane.adapters.stores.builders import (
+    ALICE,
     BOB,
     ELSEWHERE,
     LIMITS,
@@ -37,6 +39,8 @@ from tests.dataplane.adapters.stores.durable import (
     opened,
 )
 
+PAGE = 16_384
+
 # -- damage --------------------------------------------------------------------------------------
 
 
@@ -52,9 +56,24 @@ def overwrite(path: Path) -> None:
     path.write_bytes(b"not a database" * 5000)
 
 
+def flip(path: Path) -> None:
+    """Change some bytes in the middle of every page but the first."""
+    content = bytearray(path.read_bytes())
+    for page in range(1, len(content) // PAGE):
+        content[page * PAGE : page * PAGE + 16] = os.urandom(16)
+    path.write_bytes(content)
+
+
+def lose_log(path: Path) -> None:
+    """A log that was there when the process died, and is not any more."""
+    path.with_name("store.db-shm").touch()
+
+
 @pytest.mark.parametrize(
     "damage",
     [
+        pytest.param(flip, id="03-127-flipped"),
+        pytest.param(lose_log, id="03-127-without-its-log"),
         pytest.param(truncate, id="03-127-truncated"),
         pytest.param(empty, id="03-127-empty"),
         pytest.param(overwrite, id="03-127-overwritten"),
@@ -78,6 +97,61 @@ async def test_a_damaged_file_is_moved_aside_and_the_node_serves(
         assert store.resets == {"acme"}
         assert not store.stats().authoritative
     assert file_of(tmp_path).with_name("store.db.corrupt-1").exists()
+
+
+@pytest.mark.parametrize("damage", [flip, overwrite])
+async def test_two_processes_on_one_damaged_file_both_go_on_with_its_successor(
+    tmp_path: Path, damage: Callable[[Path], None]
+) -> None:
+    async with opened(tmp_path) as one, opened(tmp_path) as other:
+        await freeze(one, LONG)
+        await turn(other)
+        with contextlib.closing(sqlite3.connect(file_of(tmp_path))) as file:
+            file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        damage(file_of(tmp_path))
+        one._files.doubt("acme")
+
+        await eventually(lambda: is_available(one, scope=BOB))
+        await eventually(lambda: is_available(other, scope=BOB))
+
+        assert (await stash(other, "new")).durable == {marker("new")}
+        assert (await recall(one, marker("new"))).original == b"new"
+        assert one.resets == other.resets == {"acme"}
+        assert not one.stats().authoritative
+        assert not other.stats().authoritative
+    assert not file_of(tmp_path).with_name("store.db.corrupt-2").exists()
+
+
+async def test_a_file_that_is_found_malformed_while_it_is_in_use_is_replaced(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path) as store:
+        await freeze(store, LONG)
+        with contextlib.closing(sqlite3.connect(file_of(tmp_path))) as file:
+            file.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+        flip(file_of(tmp_path))
+
+        async def is_replaced() -> bool:
+            await recall(store, marker(LONG))
+            return store.resets == {"acme"}
+
+        await eventually(is_replaced)
+        await eventually(lambda: is_available(store))
+        assert (await stash(store, "new")).durable == {marker("new")}
+
+
+async def test_the_log_of_a_file_that_was_removed_is_not_replayed_into_its_successor(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path) as store:
+        await freeze(store, "text")
+        left = file_of(tmp_path).with_name("store.db-wal").read_bytes()
+    file_of(tmp_path).unlink()
+    file_of(tmp_path).with_name("store.db-wal").write_bytes(left)
+
+    async with opened(tmp_path) as store:
+        assert (await turn(store)).frozen == {}
+        assert store.resets == set()
 
 
 async def test_a_ledger_that_was_reset_proves_nothing_for_thirty_days(tmp_path: Path) -> None:
@@ -185,6 +259,24 @@ async def test_a_turn_that_the_store_did_not_record_still_moves_the_boundary(
     assert locked.previous.messages == 2
     assert later.previous is not None
     assert later.previous.messages == 4
+
+
+async def test_a_turn_that_was_not_recorded_counts_although_its_alias_has_moved_on(
+    tmp_path: Path,
+) -> None:
+    mine, other = (replace(scope, alias="same beginning") for scope in (ALICE, BOB))
+    async with opened(tmp_path, timeout_s=1.0) as store:
+        await turn(store, scope=mine, messages=2)
+        with contextlib.closing(sqlite3.connect(file_of(tmp_path))) as elsewhere:
+            elsewhere.execute("BEGIN IMMEDIATE")
+            await turn(store, scope=mine, messages=4, at=NOW + 1)
+            elsewhere.execute("ROLLBACK")
+        await eventually(lambda: is_available(store, scope=other))
+        await turn(store, scope=other, messages=2, at=NOW + 50)
+        later = await turn(store, scope=mine, messages=6, at=NOW + 60)
+
+    assert later.previous is not None
+    assert (later.previous.messages, later.previous.at) == (4, NOW + 50)
 
 
 async def test_a_commit_that_was_given_up_leaves_no_decision_behind(tmp_path: Path) -> None:
