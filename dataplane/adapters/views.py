@@ -93,6 +93,7 @@ def stats(node: Node, tenant: str | None) -> dict[str, Any]:
         "scope": "process" if tenant is None else "tenant",
         "uptime_s": round(time.time() - node.started_at, 1),
         "inflight": node.inflight,
+        "tasks": node.tasks,
     }
 
 
@@ -109,6 +110,7 @@ async def _host_stats(node: Node, tenant: str | None) -> dict[str, Any]:
         "scope": "host",
         "uptime_s": round(time.time() - whole.started_at, 1),
         "inflight": whole.inflight,
+        "tasks": None,
         "workers": {"living": len(workers.living), "gone": len(workers.gone)},
     }
 

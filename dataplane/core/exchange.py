@@ -179,7 +179,7 @@ class Exchange:
             return Identity(identity.session, thread=COMPACT_THREAD)
         if identity.thread:
             return identity
-        lineage = asked.thread_of(identity.session, prints_of(conversation))
+        lineage = asked.thread_of(identity.session, prints_of(conversation.messages))
         return identity._replace(thread=lineage)
 
     def _bypass_of(self, conversation: Conversation) -> Gate | None:

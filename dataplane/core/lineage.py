@@ -9,16 +9,12 @@ from __future__ import annotations
 
 import hashlib
 from collections import OrderedDict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from threading import Lock
 from typing import NamedTuple
 
-import msgspec
-
-from dataplane.core.expand.raw import members_of
-from dataplane.core.wire.message import Conversation
-from dataplane.core.wire.spans import ARRAY, STRING
-from dataplane.core.wire.splice import string_literal
+from dataplane.core.wire.message import Message, Role
 
 MAIN = ""
 KEPT_THREADS = 64
@@ -26,11 +22,6 @@ KEPT_SESSIONS = 20_000
 STALE_S = 2 * 3600
 _DIGEST_BYTES = 8
 _NAME_LENGTH = 12
-_DROPPED = frozenset({"cache_control", "cachePoint", "thinking", "reasoning", "reasoning_content"})
-_THOUGHTS = frozenset({b'"thinking"', b'"redacted_thinking"', b'"reasoning"'})
-_TOOL = b'"tool"'
-_RESULTS = frozenset({b'"tool_result"', b'"function_call_output"', b'"custom_tool_call_output"'})
-_blocks = msgspec.json.Decoder(list[msgspec.Raw])
 
 
 class Prints(NamedTuple):
@@ -105,57 +96,19 @@ def _name(prints: Prints) -> str:
     return "p:" + hashlib.sha256(prints.head).hexdigest()[:_NAME_LENGTH]
 
 
-def prints_of(conversation: Conversation) -> Prints:
-    """The fingerprints of the body's own messages, one per message.
+def prints_of(messages: Sequence[Message]) -> Prints:
+    """The fingerprints of a request's messages, one per message.
 
-    Cache marks, thoughts and what tools answered are left out: agents move, drop and shorten
-    them from turn to turn. Everything else counts as it is written, members in any order.
+    A message counts by its role and text, a tool output by the call that it answers: cache marks,
+    thoughts and what tools answered are moved, dropped and shortened from turn to turn.
     """
-    body = memoryview(conversation.body)
     found: list[bytes] = []
     head = running = b""
-    for span in conversation.elements:
-        written = body[span.start : span.end]
-        members = _members(written)
-        stated = bytes(written) if members is None else _bare(members)
-        running = hashlib.blake2b(running + stated, digest_size=_DIGEST_BYTES).digest()
+    for message in messages:
+        said = message.call_id.encode() if message.role is Role.TOOL else message.content.digest
+        stated = running + message.role.value.encode() + said
+        running = hashlib.blake2b(stated, digest_size=_DIGEST_BYTES).digest()
         found.append(running)
-        if not head and members is not None and members.get("role") == b'"user"':
+        if not head and message.role is Role.USER:
             head = running
     return Prints(tuple(found), head or (found[0] if found else b""))
-
-
-def _members(written: memoryview | bytes) -> dict[str, bytes] | None:
-    try:
-        return members_of(written)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return None
-
-
-def _bare(members: dict[str, bytes]) -> bytes:
-    """A message or block without what may change from turn to turn; b"" for a mere thought."""
-    kind = members.get("type")
-    if kind in _THOUGHTS:
-        return b""
-    dropped = _DROPPED
-    if members.get("role") == _TOOL or kind in _RESULTS:
-        dropped |= {"content", "output"}
-    kept = sorted(name for name in members if name not in dropped)
-    return b"".join(
-        string_literal(name) + (_content(members[name]) if name == "content" else members[name])
-        for name in kept
-    )
-
-
-def _content(written: bytes) -> bytes:
-    """The content of a message; a text stands for the one block that holds it."""
-    if written[0] == STRING:
-        return _bare({"type": b'"text"', "text": written})
-    if written[0] != ARRAY:
-        return written
-    try:
-        blocks = [bytes(block) for block in _blocks.decode(written)]
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return written
-    parts = ((block, _members(block)) for block in blocks)
-    return b"".join(block if inner is None else _bare(inner) for block, inner in parts)

@@ -28,7 +28,7 @@ class Session:
 
     def thread(self, messages: list[dict[str, Any]], *, at: float = NOW, session: str = "s") -> str:
         body = json.dumps({"messages": messages}).encode()
-        prints = prints_of(decode(Dialect.ANTHROPIC, body))
+        prints = prints_of(decode(Dialect.ANTHROPIC, body).messages)
         return self.lineages.thread(session, prints, tenant="a", at=at)
 
 
@@ -105,7 +105,7 @@ def ignoring(change: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
 def test_what_agents_change_behind_themselves_is_not_looked_at(change: str) -> None:
     before, after = ignoring(change)
     prints = [
-        prints_of(decode(Dialect.ANTHROPIC, json.dumps({"messages": each}).encode()))
+        prints_of(decode(Dialect.ANTHROPIC, json.dumps({"messages": each}).encode()).messages)
         for each in (before, after)
     ]
 
@@ -116,7 +116,7 @@ def test_another_result_id_is_another_history() -> None:
     before, after = ignoring("nothing")
     after[2]["content"][0]["tool_use_id"] = "u"
     prints = [
-        prints_of(decode(Dialect.ANTHROPIC, json.dumps({"messages": each}).encode()))
+        prints_of(decode(Dialect.ANTHROPIC, json.dumps({"messages": each}).encode()).messages)
         for each in (before, after)
     ]
 
@@ -147,14 +147,18 @@ def test_another_result_id_is_another_history() -> None:
 def test_the_other_dialects_are_read_alike(
     dialect: Dialect, one: dict[str, Any], other: dict[str, Any]
 ) -> None:
-    prints = [prints_of(decode(dialect, json.dumps(each).encode())) for each in (one, other)]
+    prints = [
+        prints_of(decode(dialect, json.dumps(each).encode()).messages) for each in (one, other)
+    ]
 
     assert prints[0] == prints[1]
 
 
 @pytest.mark.parametrize("message", [7, [], None, "text"])
 def test_a_message_of_no_known_shape_has_a_fingerprint(message: object) -> None:
-    found = prints_of(decode(Dialect.ANTHROPIC, json.dumps({"messages": [message]}).encode()))
+    body = json.dumps({"messages": [message]}).encode()
+
+    found = prints_of(decode(Dialect.ANTHROPIC, body).messages)
 
     assert len(found.all) == 1
     assert found.head == found.all[0]
@@ -200,4 +204,4 @@ def test_the_main_thread_outlives_many_sub_agents() -> None:
 
 
 def prints_of_nothing() -> Any:
-    return prints_of(decode(Dialect.ANTHROPIC, b'{"messages":[]}'))
+    return prints_of([])
