@@ -28,6 +28,7 @@ from dataplane.core.expand.relay import Call, ToolResult
 from dataplane.core.lineage import MAIN, Prints, prints_of
 from dataplane.core.plan import Plan
 from dataplane.core.report import RunReport
+from dataplane.core.run import Conditions, Run
 from dataplane.core.session import Identity, identify
 from dataplane.core.wire import envelope
 from dataplane.core.wire.decode import NoMessagesError, decode
@@ -251,14 +252,14 @@ class Exchange:
         view: SessionView,
         life: lifetime.Lifetime,
         outgoing: Outgoing,
-    ) -> pipeline.Conditions:
+    ) -> Conditions:
         previous = view.previous
         if previous is not None:
             life = life.widened(previous.ttl_s)
         idle = lifetime.idle_s(previous, self._asked.at)
         outgoing.cache_phase = lifetime.phase(life, idle).value
         host = self._plan.host
-        return pipeline.Conditions(
+        return Conditions(
             view,
             cache_aware=lifetime.is_cache_aware(
                 host.cache_mode,
@@ -277,7 +278,7 @@ class Exchange:
             replay_only=self._asked.is_replay_only(self._recovery.scope.session),
         )
 
-    def _commit(self, state: pipeline.Run) -> Core[int]:
+    def _commit(self, state: Run) -> Core[int]:
         """Write before emit: no marker leaves before its original is durable.
 
         Returns how many removals were taken back because the store refused their originals.
@@ -349,7 +350,7 @@ def _is_interceptable(conversation: Conversation) -> bool:
     return _choices(conversation) == 1 and not _is_relayed(conversation)
 
 
-def _located(conversation: Conversation, state: pipeline.Run) -> dict[int, Span]:
+def _located(conversation: Conversation, state: Run) -> dict[int, Span]:
     """Where each changed text lies; a text that cannot be placed beyond doubt stays as it came."""
     spans = {}
     for index in list(state.changes):

@@ -8,15 +8,15 @@ Source: 01-components.md 1.3, 1.4, 1.5, 1.7.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
 import msgspec
 
 from dataplane.core.content import Content
 from dataplane.core.declaration import Declaration, Event, Gate, Kind
-from dataplane.core.effects import FrozenDecision, Payload, Refused, SessionView
+from dataplane.core.effects import FrozenDecision, Payload
 from dataplane.core.expand import marker
 from dataplane.core.gates import (
     MARKER_NO_WIN,
@@ -26,6 +26,7 @@ from dataplane.core.gates import (
     STASH_UNAVAILABLE,
 )
 from dataplane.core.report import RunReport, StepReport
+from dataplane.core.run import Change, Conditions, Run
 from dataplane.core.turn import Decline, Happened, Offload, Replay, Rewrite, Step, ToolOutput, Turn
 from dataplane.core.wire.message import Message, Role
 
@@ -42,117 +43,6 @@ class PipelineStep(NamedTuple):
 
     declaration: Declaration
     config: msgspec.Struct | None
-
-
-@dataclass(frozen=True, slots=True)
-class Conditions:
-    """What this request allows. persists: originals can be kept. recoverable: the model can ask
-    for one on this very request. recovered: ids of the calls that did. replay_only: nothing new may
-    be removed from the session. clock: seconds, for durations only.
-    """
-
-    view: SessionView
-    cache_aware: bool = False
-    cached_through: int = -1
-    cache_is_cold: bool = False
-    persists: bool = True
-    recoverable: bool = True
-    recovered: frozenset[str] = frozenset()
-    window: int = 0
-    replay_only: bool = False
-    clock: Callable[[], float] = float
-
-
-class Change(NamedTuple):
-    """A text that a component put in place of a message's text.
-
-    ids: markers in the new text whose originals must be durable. payload and decision: what has
-    to be committed with it. step: its place in the pipeline.
-    """
-
-    step: int
-    text: Content
-    ids: tuple[str, ...] = ()
-    payload: Payload | None = None
-    decision: FrozenDecision | None = None
-    fresh: bool = True
-    irreversible: bool = False
-    event: Event | None = None
-
-
-@dataclass(slots=True)
-class Run:
-    """The state of one run: per changed message, every change in order."""
-
-    messages: Sequence[Message]
-    conditions: Conditions
-    report: RunReport
-    changes: dict[int, list[Change]] = field(default_factory=dict)
-    tokens: int = 0
-
-    def text_of(self, index: int) -> Content:
-        changed = self.changes.get(index)
-        return changed[-1].text if changed else self.messages[index].content
-
-    def payloads(self) -> tuple[Payload, ...]:
-        """Originals that the changed texts point to, each once."""
-        wanted = {
-            change.payload.marker_id: change.payload
-            for change in self._standing()
-            if change.payload is not None
-        }
-        return tuple(wanted.values())
-
-    def decisions(self) -> tuple[FrozenDecision, ...]:
-        return tuple(c.decision for c in self._standing() if c.decision is not None)
-
-    def _standing(self) -> Iterable[Change]:
-        return (change for changes in self.changes.values() for change in changes)
-
-    def withdraw(self, index: int, *, gate: str | None = None) -> None:
-        """Take the last change of a message out again and reverse the saving it was credited."""
-        change = self.changes[index].pop()
-        if not self.changes[index]:
-            del self.changes[index]
-        step = self.report.steps[change.step]
-        returned = self.text_of(index).tokens - change.text.tokens
-        step.tokens_after += returned
-        step.fresh_saved -= returned if change.fresh else 0
-        self.tokens += returned
-        self.report.tokens_after += returned
-        for key in change.ids:
-            step.keys.pop(key, None)
-        if change.event is not None:
-            step.events[change.event.name] -= 1
-        if gate is None:
-            step.discarded += 1
-        else:
-            step.gates[gate] += 1
-
-    def settle(self, durable: frozenset[str], refused: dict[str, Refused]) -> None:
-        """Withdraw every change that names an original which did not become durable.
-
-        Of an id that is owned the original is durable since it was minted, but a collision says
-        that it is another original. A new decision must be durable itself, else the next turn
-        would not know it and send the output verbatim again.
-        """
-        taken = {key for key, why in refused.items() if why is Refused.COLLISION}
-        held = (durable | self.conditions.view.owned.keys()) - taken
-        for index in list(self.changes):
-            while changed := self.changes.get(index):
-                needed_in = durable if self._is_new(changed[-1].decision) else held
-                missing = [key for key in changed[-1].ids if key not in needed_in]
-                if not missing:
-                    break
-                why = refused.get(missing[0], Refused.UNAVAILABLE)
-                self.withdraw(index, gate=why.value)
-
-    def _is_new(self, decision: FrozenDecision | None) -> bool:
-        """False also for one that the store had lost: it is derived again until it is kept."""
-        if decision is None:
-            return False
-        lost = self.conditions.view.lost.get(decision.component, frozenset())
-        return decision.decision_key not in lost
 
 
 def run(steps: Sequence[PipelineStep], messages: Sequence[Message], given: Conditions) -> Run:

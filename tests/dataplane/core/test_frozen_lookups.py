@@ -7,8 +7,9 @@ from dataplane.core.components import mask
 from dataplane.core.content import Content
 from dataplane.core.declaration import Declaration
 from dataplane.core.effects import SessionView
-from dataplane.core.pipeline import Conditions, PipelineStep, run
+from dataplane.core.pipeline import PipelineStep, run
 from dataplane.core.report import StepReport
+from dataplane.core.run import Conditions
 from tests.dataplane.core.build import M, tool_messages
 
 SHORT = "[older tool output masked]"

@@ -11,7 +11,8 @@ from dataplane.core.components import collapse, dedup, mask
 from dataplane.core.content import Content
 from dataplane.core.declaration import Declaration, Event, Gate, Kind
 from dataplane.core.effects import Refused, SessionView
-from dataplane.core.pipeline import NO_KEY, Conditions, PipelineStep, run
+from dataplane.core.pipeline import NO_KEY, PipelineStep, run
+from dataplane.core.run import Conditions
 from dataplane.core.turn import Decline, Happened, Offload, Rewrite, Step, ToolOutput, Turn
 from tests.dataplane.core.build import M_ID, M, OffConfig, off_step, tool_messages
 
