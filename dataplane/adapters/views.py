@@ -14,6 +14,7 @@ import msgspec
 
 from dataplane.adapters import sheets
 from dataplane.adapters.compact import compact
+from dataplane.adapters.admission import admitted
 from dataplane.adapters.gatekeeper import is_direct_loopback
 from dataplane.adapters.http import Call, RefusedError
 from dataplane.adapters.sheets import Count
@@ -158,15 +159,15 @@ def _has_metrics_token(node: Node, call: Call) -> bool:
 
 async def expand(node: Node, call: Call) -> None:
     """GET /expand?id=: the exact bytes of one original, for the session that owns it."""
-    principal, tenant = node.gatekeeper.admit(call)
-    query = _query(call)
-    wanted = query.get("id", [""])[0]
-    session = usable(call.header(b"x-context-guru-session") or query.get("session", [""])[0])
-    recalled = Recalled(Found.NEVER_MINTED)
-    if session and node.store.backend_for(tenant.body.tenant).persists:
-        scope = Scope(tenant.body.tenant, principal.name, session)
-        recalled = await node.store.recall(Recall(scope, wanted, node.instant(call), keep=False))
-    await _respond_original(node, call, recalled, tenant.body.tenant)
+    with admitted(node, call) as admission:
+        query, tenant = _query(call), admission.tenant.body.tenant
+        session = usable(call.header(b"x-context-guru-session") or query.get("session", [""])[0])
+        recalled = Recalled(Found.NEVER_MINTED)
+        if session and node.store.backend_for(tenant).persists:
+            scope = Scope(tenant, admission.principal.name, session)
+            wanted = Recall(scope, query.get("id", [""])[0], admission.at, keep=False)
+            recalled = await node.store.recall(wanted)
+        await _respond_original(node, call, recalled, tenant)
 
 
 async def _respond_original(node: Node, call: Call, recalled: Recalled, tenant: str) -> None:
