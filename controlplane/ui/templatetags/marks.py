@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from datetime import datetime
 
 from django import template
 from django.templatetags.static import static
-from django.utils.html import format_html
-from django.utils.safestring import SafeString
+from django.utils.html import escape, format_html
+from django.utils.safestring import SafeString, mark_safe
 
 register = template.Library()
 
@@ -32,4 +33,23 @@ def moment(at: datetime | None) -> SafeString | str:
         at.isoformat(timespec="seconds"),
         f"{at:%Y-%m-%d %H:%M:%S}",
         f"{at.day} {at:%b %H:%M} UTC",
+    )
+
+
+@register.filter
+def coded(sentence: str) -> SafeString:
+    """What stands between back quotes as code; everything else is escaped."""
+    return mark_safe(re.sub(r"`([^`]+)`", r"<code>\1</code>", escape(sentence)))  # noqa: S308
+
+
+@register.simple_tag
+def clock(at: datetime | None) -> SafeString | str:
+    """The same to the second, without the day."""
+    if at is None:
+        return ""
+    return format_html(
+        '<time datetime="{}" title="{} UTC" data-clock>{} UTC</time>',
+        at.isoformat(timespec="seconds"),
+        f"{at:%Y-%m-%d %H:%M:%S}",
+        f"{at:%H:%M:%S}",
     )

@@ -1,0 +1,96 @@
+"""The page on which a text is edited, whatever was just done to it (04 section 5.9)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from django.http import HttpResponse
+
+from controlplane.configs import drafts
+from controlplane.configs.checking import checked_as
+from controlplane.configs.queries import versions
+from controlplane.ui import problem_rows
+from controlplane.ui.changes import Summary, summary
+from controlplane.ui.config_page import document_page
+from controlplane.ui.frame import PersonRequest
+from controlplane.ui.numerals import plural
+from controlplane.ui.opened import Opened
+from controlplane.ui.problem_rows import ProblemRow
+
+VERSIONS_SHOWN = 8
+WRITE = "config:write"
+
+
+@dataclass(frozen=True, slots=True)
+class Looked:
+    """What is to be said of a text: its problems, and what it would change."""
+
+    problems: tuple[ProblemRow, ...]
+    summary: Summary | None
+
+    @property
+    def errors(self) -> int:
+        return problem_rows.errors(self.problems)
+
+    @property
+    def tally(self) -> str:
+        return problem_rows.tally(self.problems) if self.problems else "none found"
+
+    @property
+    def why(self) -> str:
+        """Beside the button that saves: what happens, or why nothing can."""
+        if not self.errors:
+            return "A valid text is published at once and works on the next request."
+        found = plural(self.errors, "error")
+        return f"{found} {'blocks' if self.errors == 1 else 'block'} saving."
+
+
+def looked(request: PersonRequest, found: Opened, source: str) -> Looked:
+    """The same check as saving makes."""
+    checked = checked_as(found.document, source, request.user)
+    before = found.version.source if found.version else ""
+    against = f"against version {found.version.number}" if found.version else ""
+    if not found.version and found.below:
+        against = f"against {found.below_is}"
+    said = summary(found.document, before, source, request.user, against=against)
+    return Looked(problem_rows.rows(checked.problems, source), said)
+
+
+def text_page(
+    request: PersonRequest,
+    found: Opened,
+    source: str | None = None,
+    /,
+    status: int = HTTPStatus.OK,
+    **more: object,
+) -> HttpResponse:
+    """source: another text than the newest one; more: what was posted and what is said of it."""
+    typed = found.source if source is None else source
+    shown = typed or (found.below.source if found.below and found.follows else "")
+    is_typed = source is not None
+    reads_below = found.follows and not is_typed
+    look = None if reads_below else looked(request, found, typed)
+    context: dict[str, object] = {
+        "source": shown,
+        "reads_below": reads_below,
+        "is_typed": is_typed,
+        "look": look,
+        "based_on": found.based_on,
+        "versions": versions(found.document, limit=VERSIONS_SHOWN),
+        "others": drafts.others_drafting(found.document, request.user),
+        "said": "",
+    }
+    return document_page(
+        request, found, "configs/text.html", {**context, **more}, tab="Text", status=status
+    )
+
+
+def typed_source(request: PersonRequest) -> str:
+    """Browsers send line ends as CR LF; documents are kept with LF."""
+    return request.POST.get("source", "").replace("\r\n", "\n")
+
+
+def typed_base(request: PersonRequest, found: Opened) -> int:
+    sent = request.POST.get("based_on", "")
+    return int(sent) if sent.isdecimal() else found.based_on

@@ -1,0 +1,81 @@
+"""One page per code of a problem, from the table of wordings (04 sections 2.4 and 2.9)."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpResponse
+from django.views.decorators.http import require_safe
+
+from controlplane.ui.frame import PersonRequest, page
+from controlplane.ui.problem_rows import SIGNS
+from dataplane.core.config.phrases import Wording
+from dataplane.core.config.wording import WORDINGS
+
+_SLOT = re.compile(r"\{(\w+)[^{}]*\}")
+BLOCKS = {
+    "error": "An error blocks saving, and a node refuses the document.",
+    "warning": "A warning does not block saving; a rollout asks to have read it.",
+    "advice": "Advice never blocks; it is worth knowing.",
+}
+
+
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """slot: a place where the problem names what it found."""
+
+    text: str
+    is_slot: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    code: str
+    severity: str
+    icon: str
+    tone: str
+    blocks: str
+    message: tuple[Piece, ...]
+    reason: tuple[Piece, ...]
+    fix: tuple[Piece, ...]
+
+
+@login_required
+@require_safe
+def error(request: PersonRequest, code: str) -> HttpResponse:
+    wording = WORDINGS.get(code)
+    if wording is None:
+        raise Http404
+    return page(request, "configs/error.html", {"entry": entry(code, wording)}, here="ui:config")
+
+
+@login_required
+@require_safe
+def errors(request: PersonRequest) -> HttpResponse:
+    entries = [entry(code, wording) for code, wording in sorted(WORDINGS.items())]
+    return page(request, "configs/errors.html", {"entries": entries}, here="ui:config")
+
+
+def entry(code: str, wording: Wording) -> Entry:
+    icon, tone = SIGNS[wording.severity]
+    return Entry(
+        code=code,
+        severity=wording.severity.capitalize(),
+        icon=icon,
+        tone=tone,
+        blocks=BLOCKS[wording.severity],
+        message=pieces(wording.message),
+        reason=pieces(wording.reason),
+        fix=pieces(wording.fix),
+    )
+
+
+def pieces(sentence: str) -> tuple[Piece, ...]:
+    """Text and slots in turn; a sentence that is one slot says nothing by itself."""
+    parts = _SLOT.split(sentence)
+    if not sentence or parts == ["", parts[1] if len(parts) > 1 else "", ""]:
+        return ()
+    found = [Piece(text, is_slot=index % 2 == 1) for index, text in enumerate(parts) if text]
+    return tuple(found)

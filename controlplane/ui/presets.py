@@ -1,0 +1,236 @@
+"""Presets: the list, one with its versions and uses, and what may be done to it (04 3.2, 5.10)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from http import HTTPStatus
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import Http404, HttpResponse
+from django.shortcuts import redirect
+from django.views.decorators.http import require_POST, require_safe
+
+from controlplane.accounts.models import Organisation
+from controlplane.accounts.scopes import Scope, scope_of_user
+from controlplane.configs import visible
+from controlplane.configs.actions import promote
+from controlplane.configs.models import ConfigVersion, Preset
+from controlplane.configs.preset_rows import PresetRow, preset_rows
+from controlplane.configs.presets import Beginning, archive_preset, create_preset
+from controlplane.configs.queries import versions
+from controlplane.configs.usage import Usage, usage_of
+from controlplane.ui.changes import summary
+from controlplane.ui.config_forms import CloneForm
+from controlplane.ui.frame import PersonRequest, page
+from controlplane.ui.preset_words import Steps, steps
+from dataplane.core.config.presets import BUILT_IN, find
+from dataplane.core.config.problems import ConfigError
+
+WRITE = "config:write"
+HERE = "ui:presets"
+
+
+@dataclass(frozen=True, slots=True)
+class Card:
+    """handle: in an address: the name of a packaged preset, the uid of another."""
+
+    row: PresetRow
+    steps: Steps
+
+    @property
+    def handle(self) -> str:
+        return self.row.uid or self.row.name
+
+
+@login_required
+@require_safe
+def presets(request: PersonRequest) -> HttpResponse:
+    scope = scope_of_user(request.user)
+    rows = preset_rows(scope, archived="archived" in request.GET)
+    texts = {one.uid: _promoted_text(one) for one in visible.presets(scope)}
+    cards = [
+        Card(row, steps(texts.get(row.uid) or packaged(row.name), row.pipeline)) for row in rows
+    ]
+    context = {
+        "groups": (
+            ("Of your organisation", [card for card in cards if not card.row.is_packaged]),
+            ("Packaged with the product", [card for card in cards if card.row.is_packaged]),
+        ),
+        "has_archived": "archived" in request.GET,
+        "is_empty": not cards,
+    }
+    return page(request, "configs/presets.html", context, here=HERE)
+
+
+def packaged(name: str) -> str:
+    """The text of a packaged preset, "" when there is none of the name."""
+    found = find(BUILT_IN, name)
+    return found.text if found else ""
+
+
+@login_required
+@require_safe
+def preset(request: PersonRequest, handle: str) -> HttpResponse:
+    return preset_page(request, handle)
+
+
+def preset_page(
+    request: PersonRequest, handle: str, status: int = HTTPStatus.OK, **refused: object
+) -> HttpResponse:
+    """refused: what was posted and why it was not taken."""
+    scope = scope_of_user(request.user)
+    row = _row_of(scope, handle)
+    own = visible.presets(scope).filter(uid=row.uid).first() if row.uid else None
+    source = _promoted_text(own) if own else packaged(row.name)
+    context = {
+        "row": row,
+        "handle": handle,
+        "steps": steps(source, row.pipeline),
+        "own": own,
+        "source": source,
+        "versions": versions(own.document) if own else (),
+        "usage": _usage(scope, row.name, own),
+        "may_write": own is not None and visible.may_write(scope, own.document),
+        "places": list(scope.organisations(WRITE)),
+        "name": "",
+        **refused,
+    }
+    return page(request, "configs/preset.html", context, here=HERE, status=status)
+
+
+def _row_of(scope: Scope, handle: str) -> PresetRow:
+    """Http404 for one that is unknown or not to be seen."""
+    for row in preset_rows(scope, archived=True):
+        if handle in (row.uid or row.name,):
+            return row
+    raise Http404
+
+
+def _promoted_text(own: Preset | None) -> str:
+    promoted = own.document.promoted if own else None
+    return promoted.source if promoted else ""
+
+
+def _usage(scope: Scope, name: str, own: Preset | None) -> Usage:
+    return usage_of(name, own.organisation if own else None, list(visible.organisations(scope)))
+
+
+def own_preset(request: PersonRequest, handle: str) -> Preset:
+    """One that may be changed; Http404 and PermissionDenied otherwise."""
+    scope = scope_of_user(request.user)
+    found = visible.presets(scope).filter(uid=handle).first()
+    if found is None:
+        raise Http404
+    if not visible.may_write(scope, found.document):
+        raise PermissionDenied
+    return found
+
+
+@login_required
+@require_POST
+def clone(request: PersonRequest, handle: str) -> HttpResponse:
+    """A copy in an organisation; it is promoted at once, because nobody uses it yet."""
+    scope = scope_of_user(request.user)
+    row = _row_of(scope, handle)
+    form = CloneForm(request.POST)
+    place = _place(scope, request.POST.get("organisation", ""))
+    if not form.is_valid():
+        return _not_cloned(
+            request, handle, " ".join(str(error) for error in form.errors.get("name", ()))
+        )
+    first = Beginning(
+        source=_text_of(scope, row),
+        message=f"Clone of {row.name} version {row.version}",
+        cloned_from=f"{row.name}@{row.version}",
+    )
+    try:
+        made = create_preset(place, form.cleaned_data["name"], first, request.user)
+    except ValidationError as refused:
+        return _not_cloned(request, handle, " ".join(refused.messages))
+    except ConfigError as refused:
+        said = " ".join(problem.message for problem in refused.problems)
+        return _not_cloned(request, handle, f"It cannot be cloned: {said}")
+    messages.success(request, f"{made.name} is a copy of {row.name}. It can be edited now.", "ok")
+    return redirect("ui:config-text", made.document.uid)
+
+
+def _not_cloned(request: PersonRequest, handle: str, problem: str) -> HttpResponse:
+    name = request.POST.get("name", "")
+    status = HTTPStatus.UNPROCESSABLE_ENTITY
+    return preset_page(request, handle, status, clone_problem=problem, name=name)
+
+
+def _text_of(scope: Scope, row: PresetRow) -> str:
+    if row.is_packaged:
+        return packaged(row.name)
+    return _promoted_text(visible.presets(scope).filter(uid=row.uid).first())
+
+
+def _place(scope: Scope, uid: str) -> Organisation:
+    """The organisation that gets the copy; the only one when none is named."""
+    places = scope.organisations(WRITE)
+    found = places.filter(uid=uid).first() if uid else None
+    if found is None and not uid and places.count() == 1:
+        found = places.first()
+    if found is None:
+        raise PermissionDenied
+    return found
+
+
+@login_required
+@require_safe
+def ask_promotion(request: PersonRequest, handle: str, number: int) -> HttpResponse:
+    """Says what promoting would change, and for whom, before anything does."""
+    own = own_preset(request, handle)
+    version = _version(own, number)
+    promoted = own.document.promoted
+    before = promoted.source if promoted else ""
+    context = {
+        "own": own,
+        "handle": handle,
+        "version": version,
+        "promoted": promoted,
+        "is_older": promoted is not None and version.number < promoted.number,
+        "summary": summary(own.document, before, version.source, request.user),
+        "usage": _usage(scope_of_user(request.user), own.name, own),
+    }
+    return page(request, "configs/promote.html", context, here=HERE)
+
+
+@login_required
+@require_POST
+def make_promotion(request: PersonRequest, handle: str, number: int) -> HttpResponse:
+    own = own_preset(request, handle)
+    version = _version(own, number)
+    message = request.POST.get("message", "").strip() or f"Promote version {number}"
+    try:
+        promote(version, message, request.user)
+    except ConfigError as refused:
+        said = f"Not promoted: it would break a tenant that follows it. {refused}"
+        messages.error(request, said, "alarm")
+        return redirect("ui:preset-promotion", handle, number)
+    messages.success(request, f"Version {number} of {own.name} is in force.", "ok")
+    return redirect("ui:preset", handle)
+
+
+def _version(own: Preset, number: int) -> ConfigVersion:
+    found = ConfigVersion.objects.filter(document=own.document, number=number)
+    version = found.select_related("document", "document__preset").first()
+    if version is None:
+        raise Http404
+    version.document = own.document
+    return version
+
+
+@login_required
+@require_POST
+def archive(request: PersonRequest, handle: str) -> HttpResponse:
+    """archived=no offers it again."""
+    own = own_preset(request, handle)
+    archived = request.POST.get("archived") != "no"
+    archive_preset(own, request.user, archived=archived)
+    said = "is archived: it is not offered for new uses" if archived else "is offered again"
+    messages.success(request, f"{own.name} {said}.", "ok")
+    return redirect("ui:preset", handle)
