@@ -13,8 +13,8 @@ from urllib.parse import parse_qs
 import msgspec
 
 from dataplane.adapters import sheets
-from dataplane.adapters.compact import compact
 from dataplane.adapters.admission import admitted
+from dataplane.adapters.compact import compact
 from dataplane.adapters.gatekeeper import is_direct_loopback
 from dataplane.adapters.http import Call, RefusedError
 from dataplane.adapters.sheets import Count
