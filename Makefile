@@ -13,7 +13,7 @@ DEV_STAMP := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
 .PHONY: help install lock fmt check fmt-check lint types imports test test-core test-rest \
-        test-browser docs docs-check run demo bench
+        test-browser crash-test docs docs-check run demo bench
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -79,6 +79,10 @@ test-rest: $(DEV_STAMP)
 
 test-browser: $(DEV_STAMP)
 	DJANGO_ALLOW_ASYNC_UNSAFE=1 $(PYTEST) tests -m browser
+
+# A short form of it is among the tests. The full disk needs the right to mount one.
+crash-test: $(DEV_STAMP) ## Kill nodes at every point for a quarter of an hour; lose nothing
+	$(BIN)/python -m tests.dataplane.recovery_cases.crash_plan
 
 docs: $(DEV_STAMP) ## Write the generated reference pages
 	$(BIN)/python manage.py render_docs

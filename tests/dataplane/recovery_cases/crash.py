@@ -27,14 +27,14 @@ from tests.dataplane.gateway_cases.served import AGENT, MASK_ALL
 from tests.dataplane.recovery_cases.nodes import NodeProcess, node_process
 from tests.dataplane.recovery_cases.replayed import raw_messages
 
-RETRY_S = 0.02
 MUST_STAY_ZERO = ("stash_missing", "expand_unresolved_missing", "frozen_flips", "rewrite_failures")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Ordeal:
     """What the nodes go through. up_s: shortest and longest time (s) that a node serves before it
-    is killed. turns: after so many an agent begins a new session.
+    is killed. turns: after so many an agent begins a new session. outputs: new ones in each turn.
+    retry_s: how long an agent waits before it sends again.
     """
 
     seed: int
@@ -43,6 +43,8 @@ class Ordeal:
     nodes: int = 1
     up_s: tuple[float, float] = (0.05, 0.7)
     turns: int = 40
+    outputs: int = 1
+    retry_s: float = 0.02
 
 
 @dataclass
@@ -89,8 +91,10 @@ class Findings:
 class Agent:
     """One scripted agent: every turn adds a tool output that nobody has seen before."""
 
-    def __init__(self, name: str, nodes: list[NodeProcess], findings: Findings, turns: int) -> None:
-        self._name, self._nodes, self._turns = name, nodes, turns
+    def __init__(
+        self, name: str, nodes: list[NodeProcess], findings: Findings, ordeal: Ordeal
+    ) -> None:
+        self._name, self._nodes, self._ordeal = name, nodes, ordeal
         self._findings = findings
         self._attempts = 0
         self.sessions = 0
@@ -101,9 +105,9 @@ class Agent:
             session = f"{self._name}.{self.sessions}"
             self.sessions += 1
             messages: list[dict[str, Any]] = [{"role": "user", "content": "Fix the test."}]
-            for turn in range(self._turns):
-                messages += step(session, turn)
-                await self._insist(http, request(session, messages))
+            for turn in range(self._ordeal.turns):
+                messages += step(session, turn, self._ordeal.outputs)
+                await self._insist(http, request(session, messages, stream=turn % 2 == 1))
 
     async def _insist(self, http: httpx.AsyncClient, body: bytes) -> None:
         """Send the same body until it is answered, as agents do; attempts alternate the nodes."""
@@ -115,7 +119,7 @@ class Agent:
                 answer = await http.post(f"{node.url}/v1/messages", content=body, headers=AGENT)
             except httpx.TransportError:
                 attempt += 1
-                await asyncio.sleep(RETRY_S)
+                await asyncio.sleep(self._ordeal.retry_s)
                 continue
             self._findings.resent += bool(attempt)
             self._findings.answered += 1
@@ -124,17 +128,21 @@ class Agent:
             return
 
 
-def step(session: str, turn: int) -> list[dict[str, Any]]:
-    """A tool call and its output, unlike every other."""
-    call_id = f"toolu_{turn}"
-    output = "".join(f"{session} turn {turn} line {line}: ✓ {turn * line}\n" for line in range(9))
-    call = {"type": "tool_use", "id": call_id, "name": "bash", "input": {"turn": turn}}
-    result = {"type": "tool_result", "tool_use_id": call_id, "content": output}
-    return [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+def step(session: str, turn: int, outputs: int = 1) -> list[dict[str, Any]]:
+    """Tool calls and their outputs, unlike every other."""
+    calls, results = [], []
+    for number in range(outputs):
+        call_id = f"toolu_{turn}_{number}"
+        name = f"{session} turn {turn}.{number}"
+        output = "".join(f"{name} line {line}: ✓ {turn * line}\n" for line in range(9))
+        calls.append({"type": "tool_use", "id": call_id, "name": "bash", "input": {"turn": turn}})
+        results.append({"type": "tool_result", "tool_use_id": call_id, "content": output})
+    return [{"role": "assistant", "content": calls}, {"role": "user", "content": results}]
 
 
-def request(session: str, messages: list[dict[str, Any]]) -> bytes:
+def request(session: str, messages: list[dict[str, Any]], *, stream: bool = False) -> bytes:
     body = {
+        "stream": stream,
         "model": "claude-sonnet-5",
         "max_tokens": 64,
         "metadata": {"user_id": session},
@@ -157,8 +165,8 @@ async def undergo(ordeal: Ordeal, directory: Path) -> Findings:
         nodes = [node_process(directory, specs, simulator.url) for _ in range(ordeal.nodes)]
         try:
             await _rage(ordeal, nodes, findings, http)
-            await _ask_for(findings.witness.minted, nodes, findings, http)
-            await _read_counters(nodes, findings, http)
+            await ask_for(findings.witness.minted, nodes, findings, http)
+            await read_counters(nodes, findings, http)
         finally:
             for node in nodes:
                 await node.kill()
@@ -169,9 +177,7 @@ async def _rage(
     ordeal: Ordeal, nodes: list[NodeProcess], findings: Findings, http: httpx.AsyncClient
 ) -> None:
     dice = random.Random(ordeal.seed)  # noqa: S311  a seed makes the moments repeatable
-    agents = [
-        Agent(f"s{number}", nodes, findings, ordeal.turns) for number in range(ordeal.sessions)
-    ]
+    agents = [Agent(f"s{number}", nodes, findings, ordeal) for number in range(ordeal.sessions)]
     async with asyncio.TaskGroup() as group:
         for node in nodes:
             await node.start()
@@ -181,7 +187,7 @@ async def _rage(
             await victim.wait_until_ready()
             findings.moments.append(round(dice.uniform(*ordeal.up_s), 3))
             await asyncio.sleep(findings.moments[-1])
-            await _read_counters([victim], findings, http)
+            await read_counters([victim], findings, http)
             await victim.kill()
             await victim.start()
         for node in nodes:
@@ -191,7 +197,7 @@ async def _rage(
             task.cancel()
 
 
-async def _ask_for(
+async def ask_for(
     minted: list[tuple[str, str]],
     nodes: list[NodeProcess],
     findings: Findings,
@@ -209,7 +215,7 @@ async def _ask_for(
             findings.wrong.append((session, marker_id, answer.status_code))
 
 
-async def _read_counters(
+async def read_counters(
     nodes: list[NodeProcess], findings: Findings, http: httpx.AsyncClient
 ) -> None:
     for node in nodes:

@@ -1,8 +1,8 @@
-"""The store behind a running node: expiry, caps, damage.
+"""The store behind a running node: expiry, caps, damage, keys and purges.
 
 Source: 03-proxy-and-recovery.md 10.9, where a node is needed; the rest is in the store's own
-contract, cases 122 and 123 among it. Case 125 is test_kill.py. Cases 128 to 131 are about what
-this build has not: Redis, encryption and the purge of a tenant.
+contract, cases 122 and 123 among it. Case 125 is test_kill.py. Cases 128 and 131 are about
+Redis, which this build has not.
 """
 
 from __future__ import annotations
@@ -14,14 +14,16 @@ import os
 import sqlite3
 from collections.abc import AsyncIterator
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
 
 from dataplane.adapters.stores.sqlite_file import store_path
+from dataplane.encryption import StoreEncryption
 from dataplane.simulator import Simulator
 from tests.dataplane.core.build import anthropic_body
-from tests.dataplane.gateway import TA, gateway, tenants
+from tests.dataplane.gateway import TA, gateway, tenant_resource, tenants
 from tests.dataplane.gateway_cases.served import AGENT, MASK_ALL, MASKED, Serve, Served
 from tests.dataplane.recovery_cases.nodes import NodeProcess, node_process
 from tests.dataplane.recovery_cases.scripted import X4000, X4000_ID, x
@@ -180,10 +182,64 @@ async def test_a_truncated_file_is_moved_aside_and_its_successor_proves_nothing(
 
 
 @contextlib.asynccontextmanager
-async def restarted(directory: Path, simulator: Simulator) -> AsyncIterator[Served]:
+async def restarted(
+    directory: Path, simulator: Simulator, **settings: Any
+) -> AsyncIterator[Served]:
     """A node over what an earlier one of this directory left behind."""
+    specs = tenants(MASK_ALL)
     async with (
-        gateway(directory, tenants(MASK_ALL), simulator.url, test_clock=True) as running,
+        gateway(directory, specs, simulator.url, test_clock=True, **settings) as running,
         httpx.AsyncClient(trust_env=False, timeout=20) as http,
     ):
         yield Served(running, simulator, http)
+
+
+@pytest.mark.parametrize("_", [pytest.param(None, id="03-case-129")])
+async def test_a_node_with_the_wrong_key_raises_the_alarm_and_serves_verbatim(
+    tmp_path: Path, simulator: Simulator, _: None
+) -> None:
+    right, wrong = (StoreEncryption("k1", {"k1": bytes([n]) * 32}) for n in (1, 2))
+    async with restarted(tmp_path, simulator, store_encryption=right) as served:
+        masked = await turn(served, X4000)
+
+    async with restarted(tmp_path, simulator, store_encryption=wrong) as served:
+        simulator.script({"content": [x(X4000_ID)]}, {"content": "done"})
+        verbatim = await turn(served, X4000, "more")
+        stats = served.stats()
+    async with restarted(tmp_path, simulator, store_encryption=right) as served:
+        again = await turn(served, X4000, "more")
+        assert await is_open(served)
+
+    assert masked == [MASKED.format(id=X4000_ID)]
+    assert verbatim[:2] == [X4000, "more"]
+    assert stats["expand_unresolved_missing_by"]["decrypt_error"] == 1
+    assert again[0] == masked[0]
+
+
+@pytest.mark.parametrize("_", [pytest.param(None, id="03-case-130")])
+async def test_a_tenant_purged_during_traffic_is_gone_and_raises_no_alarm(
+    tmp_path: Path, simulator: Simulator, _: None
+) -> None:
+    path = store_path(tmp_path / "state", "ten_acme")
+    async with restarted(tmp_path, simulator) as served:
+        await turn(served, X4000)
+        assert path.exists()
+        purged = tenant_resource(tenants(MASK_ALL, status="purged")[0], version=2)
+        traffic = [asyncio.ensure_future(served.post(anthropic_body(X4000))) for _ in range(8)]
+        served.gateway.node.snapshots._apply(purged)
+        answers = [answer.status_code for answer in await asyncio.gather(*traffic)]
+        async with asyncio.timeout(10):
+            while list(path.parent.glob("store.db*")):  # noqa: ASYNC110  unlinked by a thread
+                await asyncio.sleep(0.01)
+        refused = await served.post(anthropic_body(X4000))
+        stats = served.stats()
+
+        assert set(answers) <= {200, 403}
+        assert refused.status_code == 403
+        assert stats["expand_unresolved_missing"] == stats["stash_missing"] == 0
+        assert not list(path.parent.glob("store.db*"))
+        served.gateway.node.snapshots._apply(tenant_resource(tenants(MASK_ALL)[0], version=3))
+        simulator.script({"content": [x(X4000_ID)]}, {"content": "done"})
+        await turn(served, "something new")
+        assert served.stats()["expand_unresolved_never_minted"] == 1
+        assert served.stats()["expand_unresolved_missing"] == 0
