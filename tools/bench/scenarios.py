@@ -29,6 +29,8 @@ from tools.bench.processes import Server, free_port, running, uvicorn
 from tools.bench.saving import embedded, save_to_acknowledged_ms
 
 KEY = "cg_live_BENCHBENCHBENCHBENCHBENCHBE"
+# A second tenant, whose provider is another process: what it is sent does not slow the first's.
+BESIDE_KEY = "cg_live_BESIDEBESIDEBESIDEBESIDEBE"
 OFF = "pipeline: []\n"
 # Every output but the newest is offloaded, so that a warm turn replays a decision for each.
 DETERMINISTIC = """\
@@ -64,9 +66,7 @@ class Bench:
 @contextmanager
 def servers() -> Iterator[Bench]:
     with ExitStack() as stack, tempfile.TemporaryDirectory(prefix="headrace-bench-") as folder:
-        port = free_port()
-        arguments = ["-m", "dataplane.simulator", "--port", str(port)]
-        simulator = stack.enter_context(running(arguments, port=port, path="/v1/models"))
+        simulator, beside = (stack.enter_context(_provider()) for _ in range(2))
         port = free_port()
         bare = stack.enter_context(
             running(
@@ -77,17 +77,28 @@ def servers() -> Iterator[Bench]:
             )
         )
         made = [
-            stack.enter_context(_gateway(Path(folder) / name, document, simulator.url))
+            stack.enter_context(
+                _gateway(Path(folder) / name, document, (simulator.url, beside.url))
+            )
             for name, document in (("off", OFF), ("shaping", DETERMINISTIC))
         ]
         yield Bench(simulator, bare, *made)
 
 
 @contextmanager
-def _gateway(folder: Path, document: str, upstream: str) -> Iterator[Server]:
+def _provider() -> Iterator[Server]:
+    port = free_port()
+    arguments = ["-m", "dataplane.simulator", "--port", str(port)]
+    with running(arguments, port=port, path="/v1/models") as server:
+        yield server
+
+
+@contextmanager
+def _gateway(folder: Path, document: str, upstreams: tuple[str, str]) -> Iterator[Server]:
+    """A node with one document and two tenants, each with a provider of its own."""
     folder.mkdir()
     snapshot = folder / "snapshot.json"
-    snapshot.write_bytes(resource.bundle(_resources(document, upstream)))
+    snapshot.write_bytes(resource.bundle(_resources(document, upstreams)))
     port = free_port()
     env = {"HEADRACE_SNAPSHOT": str(snapshot), "HEADRACE_STATE_DIR": str(folder / "state")}
     arguments = uvicorn("dataplane.asgi:application", port)
@@ -95,35 +106,37 @@ def _gateway(folder: Path, document: str, upstream: str) -> Iterator[Server]:
         yield server
 
 
-def _resources(document: str, upstream: str) -> list[resource.Resource]:
+def _resources(document: str, urls: tuple[str, str]) -> list[resource.Resource]:
     checked = check(document, context=Context(components()))
     assert checked.effective is not None, checked.problems  # noqa: S101
     effective = checked.effective
     values = msgspec.to_builtins(effective.document)
     variant = resource.Variant("v1", 1, effective.effective_hash, "base", effective.host, values)
-    upstreams = [resource.Upstream("sim", "anthropic", upstream)]
-    tenant = resource.TenantBody(
-        "ten_bench", "bench", "Bench", {"anthropic": "sim"}, [variant], store=values["store"]
-    )
-    digest = digest_of(KEY.encode())
-    entry = (digest, resource.TOKEN_KIND, "ten_bench", "bench")
-    named: list[tuple[str, str, bytes]] = [
-        (resource.NODE, "default", resource.encode(resource.NodeBody(upstreams))),
-        (resource.AUTH_INDEX, digest[0], resource.encode([entry])),
-        (resource.TENANT, "ten_bench", resource.encode(tenant)),
-    ]
+    named: list[tuple[str, str, bytes]] = []
+    upstreams = []
+    for key, url in zip((KEY, BESIDE_KEY), urls, strict=True):
+        digest = digest_of(key.encode())
+        name = f"ten_{digest[:8]}"
+        upstreams.append(resource.Upstream(name, "anthropic", url))
+        tenant = resource.TenantBody(
+            name, name, name, {"anthropic": name}, [variant], store=values["store"]
+        )
+        entry = (digest, resource.TOKEN_KIND, name, "bench")
+        named.append((resource.AUTH_INDEX, digest[0], resource.encode([entry])))
+        named.append((resource.TENANT, name, resource.encode(tenant)))
+    named.append((resource.NODE, "default", resource.encode(resource.NodeBody(upstreams))))
     return [
         resource.Resource(resource.Envelope(kind, name, 1, 1, resource.hash_of(body)), body)
         for kind, name, body in named
     ]
 
 
-def headers(session: str = "bench") -> dict[str, str]:
+def headers(session: str = "bench", key: str = KEY) -> dict[str, str]:
     return {
         "content-type": "application/json",
         "anthropic-version": "2023-06-01",
         "x-api-key": "sk-bench",
-        "x-context-guru-token": KEY,
+        "x-context-guru-token": key,
         "x-context-guru-session": session,
     }
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from tools.bench import bodies, load
-from tools.bench.scenarios import Bench, Row, headers
+from tools.bench.scenarios import BESIDE_KEY, Bench, Row, headers
 
 EVENTS, GAP_MS = 200, 20
 
@@ -16,7 +16,7 @@ async def beside_large_bodies(bench: Bench) -> list[Row]:
     rows = []
     for megabytes, bound in ((0, None), (1, 20), (8, None)):
         body = bodies.agent_body(outputs=200 * megabytes, size=4800, seed=megabytes)
-        own = headers(f"beside-{megabytes}")
+        own = headers(f"beside-{megabytes}", BESIDE_KEY)
         async with load.session() as client:
             await load.post(client, url, body, own)
         done = asyncio.Event()
