@@ -13,6 +13,9 @@ const target = join(here, "..", "..", "static", "vendor");
 const wanted = [
   { package: "htmx.org", from: "dist/htmx.min.js", name: (version) => `htmx-${version}.min.js` },
   { package: "htmx.org", from: "LICENSE", name: () => "htmx.LICENSE" },
+  { package: "uplot", from: "dist/uPlot.iife.min.js", name: (version) => `uPlot-${version}.iife.min.js` },
+  { package: "uplot", from: "dist/uPlot.min.css", name: (version) => `uPlot-${version}.min.css` },
+  { package: "uplot", from: "LICENSE", name: () => "uPlot.LICENSE" },
 ];
 const bundled = [
   { package: "codemirror", from: "editor.mjs", name: (version) => `codemirror-${version}.min.js` },
