@@ -12,6 +12,7 @@ import re
 import tempfile
 from collections.abc import Iterator
 from pathlib import Path
+from typing import NamedTuple
 
 import msgspec
 
@@ -22,11 +23,22 @@ KEPT = 3
 _FILE = re.compile(r"(?P<name>[A-Za-z0-9_-]*)\.(?P<epoch>\d+)\.(?P<version>\d+)")
 
 
+class Version(NamedTuple):
+    """One file of a resource."""
+
+    epoch: int
+    version: int
+    path: Path
+
+
 class LastGood:
-    """One directory per resource type below `directory`."""
+    """One directory per resource type below `directory`; each is listed once and then known, since
+    with a thousand tenants a listing for every one of them would take seconds.
+    """
 
     def __init__(self, directory: Path) -> None:
         self._directory = directory
+        self._known: dict[Path, dict[str, list[Version]]] = {}
 
     def save(self, resource: Resource) -> bool:
         """Write a resource durably. False when the disk refused it; the caller serves it anyway."""
@@ -36,8 +48,7 @@ class LastGood:
         try:
             folder.mkdir(parents=True, exist_ok=True)
             _replace(target, msgspec.json.encode(envelope) + b"\n" + resource.body)
-            for old in self._versions(folder, envelope.name)[KEPT:]:
-                old.unlink(missing_ok=True)
+            self._keep(folder, Version(envelope.epoch, envelope.version, target), envelope.name)
         except OSError as error:
             log.error("last-good %s not written: %s", target.name, error.strerror)
             return False
@@ -48,28 +59,38 @@ class LastGood:
         if not self._directory.is_dir():
             return
         for folder in sorted(self._directory.iterdir()):
-            names = {
-                found["name"] for path in folder.iterdir() if (found := _FILE.fullmatch(path.name))
-            }
-            for name in sorted(names):
-                whole = (_read(path) for path in self._versions(folder, name))
+            self._known[folder] = _listed(folder)
+            for _, versions in sorted(self._known[folder].items()):
+                whole = (_read(version.path) for version in versions)
                 newest = next((resource for resource in whole if resource is not None), None)
                 if newest is not None:
                     yield newest
 
     def forget(self, kind: str, name: str) -> None:
-        for path in self._versions(self._directory / kind, name):
-            path.unlink(missing_ok=True)
+        folder = self._directory / kind
+        for version in _listed(folder).get(name, ()):
+            version.path.unlink(missing_ok=True)
+        self._known.get(folder, {}).pop(name, None)
 
-    @staticmethod
-    def _versions(folder: Path, name: str) -> list[Path]:
-        """The files of one resource, newest first."""
-        found = []
-        for path in folder.iterdir() if folder.is_dir() else ():
-            match = _FILE.fullmatch(path.name)
-            if match and match["name"] == name:
-                found.append((int(match["epoch"]), int(match["version"]), path))
-        return [path for _, _, path in sorted(found, reverse=True)]
+    def _keep(self, folder: Path, written: Version, name: str) -> None:
+        """Let the newest KEPT versions stay, this one among those that are counted."""
+        if folder not in self._known:
+            self._known[folder] = _listed(folder)
+        known = {*self._known[folder].get(name, ()), written}
+        newest = sorted(known, reverse=True)
+        for old in newest[KEPT:]:
+            old.path.unlink(missing_ok=True)
+        self._known[folder][name] = newest[:KEPT]
+
+
+def _listed(folder: Path) -> dict[str, list[Version]]:
+    """The files of a folder by the name of their resource, newest first."""
+    found: dict[str, list[Version]] = {}
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if match := _FILE.fullmatch(path.name):
+            version = Version(int(match["epoch"]), int(match["version"]), path)
+            found.setdefault(match["name"], []).append(version)
+    return {name: sorted(versions, reverse=True) for name, versions in found.items()}
 
 
 def _read(path: Path) -> Resource | None:

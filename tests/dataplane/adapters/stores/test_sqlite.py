@@ -199,3 +199,26 @@ async def test_expired_entries_are_swept_without_being_asked_for(tmp_path: Path)
     assert view.lost == {"mask": frozenset({"text1", "text2"})}
     assert (await recall(store, marker("text1"), at=MUCH_LATER)).found is Found.EXPIRED
     await store.close()
+
+
+def open_files(directory: Path) -> list[str]:
+    """The stores below a directory that this process has open."""
+    found = []
+    for handle in Path("/proc/self/fd").iterdir():
+        with contextlib.suppress(OSError):  # closed in between
+            found.append(str(handle.readlink()))
+    return [path for path in found if path.startswith(str(directory)) and path.endswith("-wal")]
+
+
+async def test_more_tenants_than_may_be_open_at_once_are_all_served(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dataplane.adapters.stores.sqlite_writer.MAX_OPEN_FILES", 4)
+    scopes = [Scope(f"ten{number}", "alice", "s1") for number in range(20)]
+    async with opened(tmp_path) as store:
+        for scope in scopes * 2:
+            await freeze(store, f"text of {scope.tenant}", scope=scope)
+        assert len(open_files(tmp_path)) <= 4 + 1  # one may be at its checkpoint
+        for scope in scopes:
+            text = f"text of {scope.tenant}"
+            assert (await recall(store, marker(text), scope=scope)).original == text.encode()
