@@ -146,8 +146,8 @@ async def test_case_w_40_a_long_stream_is_not_cut_as_long_as_something_comes(
 ) -> None:
     pings = [b'event: ping\ndata: {"type":"ping"}\n\n'] * 15
     end = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
-    async with serve(OFF, silence_timeout_s=0.6, first_byte_timeout_s=0.6) as served:
-        served.simulator.script(raw([*pings, end], gap_ms=100))
+    async with serve(OFF, silence_timeout_s=1.5, first_byte_timeout_s=1.5) as served:
+        served.simulator.script(raw([*pings, end], gap_ms=125))
 
         answer = await served.post(STREAMED)
 
