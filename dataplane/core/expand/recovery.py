@@ -32,12 +32,20 @@ class Repaired(NamedTuple):
     tokens: int
 
 
+class Missed(NamedTuple):
+    """A recovery call that got no original back, and how the search for it ended."""
+
+    marker_id: str
+    found: str
+
+
 @dataclass(slots=True)
 class Recoveries:
     """What the recovery calls of one request came to.
 
     wasted_tokens: of the resolved originals. strays: calls of the verdict tool by an agent.
-    oversize: originals left out of a continuation.
+    oversize: originals left out of a continuation. missed: the calls behind `unresolved`; an id
+    that no marker of ours can have is "", because it may be any text.
     """
 
     bounces: int = 0
@@ -46,6 +54,7 @@ class Recoveries:
     strays: int = 0
     oversize: int = 0
     repaired: list[Repaired] = field(default_factory=list)
+    missed: list[Missed] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -119,6 +128,8 @@ class Recovery:
             self.counts.strays += 1
         elif recalled.original is None:
             self.counts.unresolved[recalled.found.value] += 1
+            shown = "" if recalled.found is Found.MALFORMED else call.marker_id or ""
+            self.counts.missed.append(Missed(shown, recalled.found.value))
 
     def _keep_within(self, found: list[str | None], room_bytes: int) -> None:
         """Leave the largest originals out of a continuation that would become too large."""
