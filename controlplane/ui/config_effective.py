@@ -39,7 +39,8 @@ def effective(request: PersonRequest, handle: str) -> HttpResponse:
     draft = drafts.draft_of(found.document, request.user) if found.may_write else None
     of_draft = draft is not None and request.GET.get("of") == "draft"
     source = draft.source if draft and of_draft else found.source
-    checked = checked_as(found.document, source, request.user)
+    number = None if of_draft else found.number
+    checked = checked_as(found.document, source, request.user, number=number)
     context = {
         "has_draft": draft is not None,
         "of_draft": of_draft,
@@ -80,7 +81,9 @@ def filters(request: PersonRequest, which: str) -> tuple[Filter, ...]:
 def download(request: PersonRequest, handle: str, form: str) -> HttpResponse:
     """form: yaml, with a comment on each line that says where its value comes from, or json."""
     found = opened(request, handle)
-    effective = checked_as(found.document, found.source, request.user).effective
+    effective = checked_as(
+        found.document, found.source, request.user, number=found.number
+    ).effective
     if effective is None or form not in TYPES:
         raise Http404
     as_text = as_json(effective.document)

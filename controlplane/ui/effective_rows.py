@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from controlplane.configs import effective_rows as found
@@ -100,15 +100,18 @@ def chip(origin: found.OriginChip) -> Chip:
 
 def filtered(listed: Sequence[Row], which: str, wanted: str, own: str) -> tuple[Row, ...]:
     """which: of FILTERS; wanted: part of a key, value or meaning; own: the layer on screen."""
-    tests: dict[str, Callable[[Row], bool]] = {
-        "": lambda row: row.layer != found.DEFAULT_LAYER,
-        "own": lambda row: row.layer == own,
-        "models": lambda row: row.calls_model,
-    }
-    test = tests.get(which, lambda row: bool(row))
     text = wanted.strip().lower()
     return tuple(
         row
         for row in listed
-        if test(row) and text in f"{row.component}.{row.key} {row.value} {row.meaning}".lower()
+        if _passes(row, which, own)
+        and text in f"{row.component}.{row.key} {row.value} {row.meaning}".lower()
     )
+
+
+def _passes(row: Row, which: str, own: str) -> bool:
+    if which == "own":
+        return row.layer == own
+    if which == "models":
+        return row.calls_model
+    return which == "all" or row.layer != found.DEFAULT_LAYER

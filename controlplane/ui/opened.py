@@ -87,6 +87,11 @@ class Opened:
         return f"the {name}, version {self.below.number}"
 
     @property
+    def number(self) -> int | None:
+        """Of the newest text; None while it follows."""
+        return None if self.head is None or self.follows else self.head.number
+
+    @property
     def source(self) -> str:
         """The newest text; "" while it follows."""
         return "" if self.head is None or self.head.is_tombstone else self.head.source
