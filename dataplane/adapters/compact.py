@@ -15,6 +15,7 @@ from urllib.parse import parse_qs
 
 from msgspec.structs import replace
 
+from dataplane.adapters import logs
 from dataplane.adapters.admission import Admission, admitted, wish_of
 from dataplane.adapters.drive import performer
 from dataplane.adapters.http import Call, RefusedError
@@ -87,8 +88,8 @@ async def _compacted(node: Node, exchange: Exchange, record: Record, body: bytes
     started = time.perf_counter()
     try:
         outgoing = await node.driver.run(exchange.prepare(body), perform, size=len(body))
-    except Exception:
-        log.exception("cg.rewrite_failed tenant=%s", record.tenant or "local")
+    except Exception as error:  # noqa: BLE001  logged below
+        logs.fault(log, "cg.rewrite_failed tenant=%s", error, record.tenant or "local")
         record.rewrite_failed = True
         outgoing = Outgoing(body, bypass.REWRITE_FAILED.name)
     record.added_ms = record.serve_ms = (time.perf_counter() - started) * 1000

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import traceback
 
 from dataplane.core.record import Record
 from dataplane.core.report import StepReport
@@ -43,6 +44,21 @@ def configure(level: str) -> None:
 
 def safe_path(path: str) -> str:
     return scrubbed(path)[:200]
+
+
+def fault(where: logging.Logger, message: str, error: BaseException, *facts: object) -> None:
+    """A fault of ours in the middle of a conversation: ERROR, with the way that led to it.
+
+    What the exception says about itself is left out, because it may quote the conversation.
+    """
+    where.error(f"{message}\n%s", *facts, trace_of(error))
+
+
+def trace_of(error: BaseException) -> str:
+    """The frames and the types of an exception and of those before it, without their texts."""
+    told = "".join(traceback.format_tb(error.__traceback__)) + type(error).__qualname__
+    before = error.__cause__ or error.__context__
+    return told if before is None else f"{trace_of(before)}\nwhich led to\n{told}"
 
 
 def request(record: Record) -> None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any
 
+from dataplane.adapters import logs
 from dataplane.adapters.drive import Driver, drive
 from dataplane.adapters.http import Call, Decoder, DisconnectedError, RefusedError
 from dataplane.adapters.limits import BodyRoom
@@ -159,9 +160,9 @@ class _Carrying:
             outgoing = await self._ticket.driver.run(
                 self._exchange.prepare(self._body), self._ticket.perform, size=len(self._body)
             )
-        except Exception:
+        except Exception as error:  # noqa: BLE001  logged below
             # Fail open: the body that came in can always be sent.
-            log.exception("cg.rewrite_failed tenant=%s", record.tenant or "local")
+            logs.fault(log, "cg.rewrite_failed tenant=%s", error, record.tenant or "local")
             record.rewrite_failed = True
             outgoing = Outgoing(self._exchange.pristine, bypass.REWRITE_FAILED.name)
         record.added_ms = (time.perf_counter() - started) * 1000
@@ -280,8 +281,8 @@ class _Carrying:
         except UpstreamError as error:
             log.warning("cg.continuation_failed route=%s %s", self._ticket.route.name, error)
             return answer.response, relay.round_failed()
-        except Exception:
-            log.exception("cg.continuation_failed route=%s", self._ticket.route.name)
+        except Exception as error:  # noqa: BLE001  logged below
+            logs.fault(log, "cg.continuation_failed route=%s", error, self._ticket.route.name)
             return answer.response, relay.round_failed()
         if not relay.accepts(response.status, response.content_type):
             return response, relay.round_failed()

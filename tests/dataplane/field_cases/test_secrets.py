@@ -247,3 +247,28 @@ async def test_case_r_24_no_secret_and_no_text_reaches_logs_or_figures(
     for canary in [*CANARIES.values(), TA]:
         assert canary not in log.text
         assert canary not in figures
+
+
+def fails(*_: object) -> None:
+    """As the decoders do, which name the value that they could not read."""
+    try:
+        raise KeyError(CANARIES["tool output"])
+    except KeyError as error:
+        raise ValueError(f"Invalid value {CANARIES['prompt']!r}") from error
+
+
+@pytest.mark.parametrize("path", ["/v1/messages", "/compact"])
+@pytest.mark.parametrize("place", ["pipeline.run", "repair.strays"])
+async def test_case_r_24_a_fault_of_ours_is_logged_without_what_it_quotes(
+    served: Served, monkeypatch: pytest.MonkeyPatch, place: str, path: str
+) -> None:
+    module = "dataplane.core." + ("" if place.startswith("pipeline") else "expand.")
+    monkeypatch.setattr(module + place, fails)
+    with everything_logged() as log:
+        answer = await served.send("POST", path, content=BODY, headers=AGENT)
+
+    assert answer.status_code == 200
+    assert "cg.rewrite_failed tenant=ten_acme" in log.text
+    assert "in fails" in log.text
+    assert "KeyError\nwhich led to" in log.text
+    assert "canary" not in log.text
