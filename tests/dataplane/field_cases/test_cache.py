@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +17,8 @@ from dataplane.core.expand.tool import EXPAND_ANTHROPIC
 from dataplane.simulator import Simulator
 from tests.dataplane.core.build import anthropic_body
 from tests.dataplane.field_cases import casefile
-from tests.dataplane.field_cases.checks import undeclared
+from tests.dataplane.field_cases.checks import CHECKS, undeclared
+from tests.dataplane.field_cases.playing import staged
 from tests.dataplane.gateway import TB
 from tests.dataplane.gateway_cases.served import AGENT, MASK_ALL, Serve, Served, serving
 from tests.dataplane.recovery_cases.scripted import items, member
@@ -39,6 +41,29 @@ async def test_case_c_05_no_preset_adds_a_fifth_mark_or_moves_one(
         await served.post(asked.body)
 
     assert undeclared(served.sent[0]) == asked.body
+
+
+async def test_case_c_09_a_changed_nonce_is_no_other_conversation(
+    tmp_path: Path, simulator: Simulator
+) -> None:
+    config = {
+        "pipeline": ["mask"],
+        "inject_expand": "always",
+        "components": {"mask": {"keep_recent": 1, "min_tokens": 50}},
+        "cache": {"mode": "off"},
+    }
+    case = replace(casefile.load("C-09"), setup={"config": config})
+    async with staged(case, tmp_path, simulator) as stage:
+        played = [await stage.play(turn) for turn in case.turns]
+
+    first, second = (turn.record for turn in played)
+    assert first is not None
+    assert second is not None
+    assert (first.session, first.thread) == (second.session, second.thread)
+    assert not second.compacted
+    assert played[0].gained("components", "mask", "acted") == 1
+    assert played[1].gained("frozen_hits") > 0
+    CHECKS["reduced_messages_stable"](stage, played, True)  # noqa: FBT003
 
 
 # ---- C-10: the declaration of the recovery tool -----------------------------------------------
