@@ -1,4 +1,4 @@
-"""Bring the control database up to this release, one process at a time."""
+"""Bring the databases up to this release, one process at a time."""
 
 from __future__ import annotations
 
@@ -9,11 +9,14 @@ from pathlib import Path
 
 from django.core.management import call_command
 
+from controlplane.databases import DEFAULT, TELEMETRY
 from controlplane.settings.environment import private_file
 
 
 def migrate() -> None:
-    call_command("migrate", verbosity=0, interactive=False)
+    """Both databases; the telemetry one is made anew where somebody removed it."""
+    for alias in (DEFAULT, TELEMETRY):
+        call_command("migrate", database=alias, verbosity=0, interactive=False)
 
 
 @contextmanager

@@ -26,6 +26,7 @@ INSTALLED_APPS = [
     "django.contrib.messages",
     "whitenoise.runserver_nostatic",
     "django.contrib.staticfiles",
+    "django.forms",  # where the renderer below finds the widgets
     "django_htmx",
     "template_partials",
     "csp",
@@ -34,6 +35,8 @@ INSTALLED_APPS = [
     "controlplane.accounts",
     "controlplane.configs",
     "controlplane.prices",
+    "controlplane.telemetry",
+    "controlplane.jobs",
     "controlplane.ui",
     "controlplane.cli",
 ]
@@ -77,23 +80,37 @@ TEMPLATES: list[dict[str, Any]] = [
     }
 ]
 
-# One statement at a time writes: IMMEDIATE takes the write lock at BEGIN, where waiting is
-# possible; a deferred transaction that wants to write later fails at once instead.
-DATABASES: dict[str, dict[str, Any]] = {
-    "default": {
+FORM_RENDERER = "controlplane.ui.form_rendering.FieldsAsDesigned"
+
+
+def sqlite(file: str, *, synchronous: str) -> dict[str, Any]:
+    """A database in the data directory.
+
+    IMMEDIATE takes the write lock at BEGIN, where waiting is possible; a deferred transaction
+    that wants to write later fails at once instead.
+    """
+    return {
         "ENGINE": "django.db.backends.sqlite3",
-        "NAME": private_file(ENVIRONMENT.data_dir / "control.sqlite3"),
+        "NAME": private_file(ENVIRONMENT.data_dir / f"{file}.sqlite3"),
         "OPTIONS": {
             "transaction_mode": "IMMEDIATE",
             "timeout": 10,
             "init_command": (
-                "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; PRAGMA foreign_keys=ON;"
+                f"PRAGMA journal_mode=WAL; PRAGMA synchronous={synchronous}; "
+                "PRAGMA foreign_keys=ON;"
             ),
         },
         # A file, so that several threads see it; one per process, so that test runs never meet.
-        "TEST": {"NAME": str(ENVIRONMENT.data_dir / f"test-{os.getpid()}.sqlite3")},
+        "TEST": {"NAME": str(ENVIRONMENT.data_dir / f"test-{file}-{os.getpid()}.sqlite3")},
     }
+
+
+DATABASES: dict[str, dict[str, Any]] = {
+    "default": sqlite("control", synchronous="FULL"),
+    # Much is written here and little would be missed: a power cut may take the last batches.
+    "telemetry": sqlite("telemetry", synchronous="NORMAL"),
 }
+DATABASE_ROUTERS = ["controlplane.databases.ByAppLabel"]
 
 AUTH_USER_MODEL = "accounts.User"
 LOGIN_URL = "/login"

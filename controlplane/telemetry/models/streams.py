@@ -1,0 +1,63 @@
+"""How far each node's reports have come, and what of them is missing."""
+
+from __future__ import annotations
+
+from django.db import models
+
+
+class NodeStream(models.Model):
+    """The reports of one life of a node process. seq: of the newest batch that arrived.
+
+    requests: added up here; claimed: what the node says it counted up to that batch.
+    dropped: request rows that the node had no room for; their counters arrived all the same.
+    skew_ms: the node's clock less ours.
+    """
+
+    node_id = models.CharField(max_length=64)
+    boot_id = models.CharField(max_length=64)
+    seq = models.BigIntegerField(default=0)
+    batches = models.BigIntegerField(default=0)
+    duplicates = models.BigIntegerField(default=0)
+    rows = models.BigIntegerField(default=0)
+    dropped = models.BigIntegerField(default=0)
+    requests = models.BigIntegerField(default=0)
+    claimed = models.BigIntegerField(default=0)
+    skew_ms = models.BigIntegerField(default=0)
+    lag_ms = models.BigIntegerField(default=0)
+    first_at = models.BigIntegerField()
+    last_at = models.BigIntegerField()
+
+    class Meta:
+        constraints = (models.UniqueConstraint(fields=("node_id", "boot_id"), name="stream_once"),)
+        indexes = (models.Index(fields=("-last_at",), name="stream_newest"),)
+
+    def __str__(self) -> str:
+        return f"{self.node_id} {self.boot_id} #{self.seq}"
+
+
+class TelemetryGap(models.Model):
+    """Something that did not arrive: batches from_seq to to_seq, or rows that were dropped.
+
+    from_at, to_at: between which moments it was counted; figures there are a lower bound.
+    kind: batches (counters and rows are missing) or rows (only rows are).
+    """
+
+    node_id = models.CharField(max_length=64)
+    boot_id = models.CharField(max_length=64)
+    kind = models.CharField(max_length=7)
+    from_seq = models.BigIntegerField()
+    to_seq = models.BigIntegerField()
+    from_at = models.BigIntegerField()
+    to_at = models.BigIntegerField()
+    rows = models.BigIntegerField(default=0)
+
+    class Meta:
+        constraints = (
+            models.CheckConstraint(
+                condition=models.Q(kind__in=("batches", "rows")), name="gap_kind_is_known"
+            ),
+        )
+        indexes = (models.Index(fields=("to_at",), name="gap_until"),)
+
+    def __str__(self) -> str:
+        return f"{self.kind} {self.from_seq}-{self.to_seq} of {self.node_id}"
