@@ -116,12 +116,15 @@ def turn_record(previous: PastTurn | None, wanted: OpenTurn) -> PastTurn:
 
 
 def alias_record(alias: PastTurn | None, record: PastTurn) -> PastTurn:
-    """What the alias remembers of a turn recorded under the session's own name."""
+    """What the alias remembers of a turn recorded under the session's own name: the clock, the
+    lifetime and the offer. Transcripts of other sessions may begin with the same words, so their
+    length is none of the alias's.
+    """
     if alias is None:
-        return record
-    return PastTurn(
-        record.messages,
-        max(alias.at, record.at),
-        max(alias.ttl_s, record.ttl_s),
-        alias.offered or record.offered,
+        return replace(record, messages=0)
+    return replace(
+        alias,
+        at=max(alias.at, record.at),
+        ttl_s=max(alias.ttl_s, record.ttl_s),
+        offered=alias.offered or record.offered,
     )

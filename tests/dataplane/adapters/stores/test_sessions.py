@@ -292,3 +292,17 @@ async def test_a_longer_transcript_under_the_alias_is_another_conversation(store
 
     assert view.previous is not None
     assert (view.previous.messages, view.previous.at) == (0, NOW)
+
+
+async def test_sessions_that_begin_with_the_same_words_do_not_share_a_transcript(
+    store: Store,
+) -> None:
+    for name in ("one", "other"):
+        await turn(store, scope=Scope("acme", "alice", name, alias="same-words"), messages=9)
+
+    view = await turn(
+        store, scope=Scope("acme", "alice", "third", alias="same-words"), messages=9, at=NOW + 5
+    )
+
+    assert view.previous is not None
+    assert (view.previous.messages, view.previous.at) == (0, NOW)
