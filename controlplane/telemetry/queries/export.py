@@ -1,0 +1,64 @@
+"""The request records of a filter as a file: lines of JSON, or CSV that a spreadsheet may open."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+from collections.abc import Iterator
+
+from controlplane.accounts.scopes import Scope
+from controlplane.telemetry.queries.reach import reach
+from controlplane.telemetry.queries.requests import RequestFilter, chosen
+
+NDJSON, CSV = "ndjson", "csv"
+CHUNK = 2_000
+COLUMNS = (
+    "uid", "at", "tenant_uid", "session_uid", "thread", "turn", "node_id", "route", "provider",
+    "model", "effective_hash", "variant", "arm", "status", "outcome", "error_code", "bypassed",
+    "cache_phase", "streamed", "sse_buffered", "rounds", "tokens_before", "tokens_after",
+    "attempted_tokens", "saved_unique", "fresh_input", "cache_read", "cache_write",
+    "cache_write_1h", "output", "cost_usd", "accounting", "usage_miss", "added_ms", "upstream_ms",
+    "first_byte_ms", "serve_ms", "expands", "expand_tokens", "expand_missing", "expand_malformed",
+)  # fmt: skip
+# A cell that begins like this is a formula to a spreadsheet, full-width signs included, also after
+# blanks that it strips.
+_FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
+
+
+def export(scope: Scope, wanted: RequestFilter, form: str) -> Iterator[bytes]:
+    """The records newest first, in pieces. Money is text; unknown is null, in CSV empty.
+
+    Rows stored after the export began are not in it. Raises django.db.DatabaseError when the
+    database cannot be read, KeyError for an unknown form.
+    """
+    write = {NDJSON: _json_lines, CSV: _csv_lines}[form]
+    rows = chosen(reach(scope, wanted.tenant), wanted).values_list(*COLUMNS, "pk")
+    if form == CSV:
+        yield _csv_lines([COLUMNS])
+    last = None
+    while chunk := list((rows if last is None else rows.filter(pk__lt=last))[:CHUNK]):
+        last = chunk[-1][-1]
+        yield write([row[:-1] for row in chunk])
+
+
+def _json_lines(rows: list[tuple[object, ...]]) -> bytes:
+    lines = (json.dumps(dict(zip(COLUMNS, map(_plain, row), strict=True))) for row in rows)
+    return "".join(f"{line}\n" for line in lines).encode()
+
+
+def _plain(value: object) -> object:
+    return value if value is None or isinstance(value, str | int | float) else f"{value:f}"
+
+
+def _csv_lines(rows: list[tuple[object, ...]]) -> bytes:
+    text = io.StringIO()
+    csv.writer(text).writerows([_cell(value) for value in row] for row in rows)
+    return text.getvalue().encode()
+
+
+def _cell(value: object) -> object:
+    """Text of a client as text: a spreadsheet must not compute it. Numbers stay numbers."""
+    if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA):
+        return f"'{value}"
+    return _plain(value)

@@ -1,0 +1,180 @@
+"""Single requests: the list with its filters, and everything known of one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import QuerySet
+
+from controlplane.accounts.scopes import Scope
+from controlplane.telemetry.models import ComponentRun, RequestRecord
+from controlplane.telemetry.queries.coverage import State, readable
+from controlplane.telemetry.queries.paging import PAGE, Page, limited
+from controlplane.telemetry.queries.reach import Reach, reach
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RequestFilter:
+    """Everything is optional. since inclusive, until exclusive, ms. tenant: its uid.
+
+    gate, event: raised by `component` on the request. lost: an original could not be given back.
+    """
+
+    tenant: str = ""
+    session: str = ""
+    model: str = ""
+    provider: str = ""
+    arm: str = ""
+    outcome: str = ""
+    bypassed: str = ""
+    accounting: str = ""
+    component: str = ""
+    gate: str = ""
+    event: str = ""
+    status: int | None = None
+    since: int | None = None
+    until: int | None = None
+    lost: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class RunRow:
+    """What one component did. verdict: acted fresh, replayed, mutated only, skipped, reverted
+    or discarded.
+    """
+
+    component: str
+    kind: str
+    verdict: str
+    saved_gross: int
+    saved_unique: int
+    duration_ms: float
+    discarded: int
+    error: str
+    gates: Mapping[str, int]
+    events: Mapping[str, int]
+
+
+@dataclass(frozen=True, slots=True)
+class RequestRow:
+    """One request as stored, with the runs of its components in run order (empty in lists)."""
+
+    record: RequestRecord
+    runs: Sequence[RunRow] = ()
+
+    @property
+    def uid(self) -> str:
+        return self.record.uid
+
+    @property
+    def saved_gross(self) -> int:
+        return self.record.tokens_before - self.record.tokens_after
+
+    @property
+    def cost_usd(self) -> Decimal | None:
+        """None for unknown: `accounting` says why."""
+        known: Decimal | None = self.record.cost_usd
+        return known
+
+
+def requests(
+    scope: Scope, wanted: RequestFilter, *, after: str = "", limit: int = PAGE
+) -> Page[RequestRow]:
+    """Newest first. after: the cursor of the page before."""
+    reached = reach(scope, wanted.tenant)
+    size = limited(limit)
+    found = readable(lambda: list(_older(chosen(reached, wanted), after)[: size + 1]), None)
+    if found is None:
+        return Page((), "", State.UNKNOWN)
+    rows = [RequestRow(record) for record in found[:size]]
+    more = rows[-1].uid if len(found) > size else ""
+    return Page(rows, more, State.OK if rows else State.NO_DATA)
+
+
+def request(scope: Scope, uid: str) -> RequestRow | None:
+    """One request with its runs; None for an unknown one and for a foreign one alike."""
+    return readable(lambda: _request(reach(scope), uid), None)
+
+
+def _request(reached: Reach, uid: str) -> RequestRow | None:
+    record = RequestRecord.objects.filter(reached.rows, uid=uid).first()
+    if record is None:
+        return None
+    return RequestRow(record, runs_of([record.pk]).get(record.pk, ()))
+
+
+def chosen(reached: Reach, wanted: RequestFilter) -> QuerySet[RequestRecord]:
+    """The requests that the filter lets through, newest first."""
+    exact = {
+        "session_uid": wanted.session,
+        "model": wanted.model,
+        "provider": wanted.provider,
+        "arm": wanted.arm,
+        "outcome": wanted.outcome,
+        "bypassed": wanted.bypassed,
+        "accounting": wanted.accounting,
+        "status": wanted.status,
+        "at__gte": wanted.since,
+        "at__lt": wanted.until,
+    }
+    narrowed = {name: value for name, value in exact.items() if value not in ("", None)}
+    rows = RequestRecord.objects.filter(reached.rows, **narrowed)
+    if wanted.lost:
+        rows = rows.filter(expand_missing__gt=0)
+    raised = _raised(wanted)
+    if raised is not None:
+        rows = rows.filter(pk__in=raised.values("request_id"))
+    return rows.order_by("-id")
+
+
+def _raised(wanted: RequestFilter) -> QuerySet[ComponentRun] | None:
+    if not wanted.component:
+        return None
+    runs = ComponentRun.objects.filter(component=wanted.component)
+    if wanted.gate:
+        runs = runs.filter(gates__has_key=wanted.gate)
+    if wanted.event:
+        runs = runs.filter(events__has_key=wanted.event)
+    return runs
+
+
+def _older(rows: QuerySet[RequestRecord], after: str) -> QuerySet[RequestRecord]:
+    if not after:
+        return rows
+    return rows.filter(pk__lt=RequestRecord.objects.filter(uid=after).values("pk")[:1])
+
+
+def runs_of(requests: Iterable[int]) -> dict[int, list[RunRow]]:
+    """The runs of several requests, by request and in run order; one statement."""
+    found: dict[int, list[RunRow]] = {}
+    for run in ComponentRun.objects.filter(request_id__in=list(requests)).order_by("position"):
+        found.setdefault(run.request_id, []).append(_run(run))
+    return found
+
+
+def _run(run: ComponentRun) -> RunRow:
+    return RunRow(
+        run.component,
+        run.kind,
+        verdict(run),
+        run.saved_gross,
+        run.saved_unique,
+        run.duration_ms,
+        run.discarded,
+        run.error,
+        run.gates,
+        run.events,
+    )
+
+
+def verdict(run: Any) -> str:
+    if run.reverted:
+        return "reverted"
+    if run.acted:
+        return "replayed" if run.acted_replay else "acted fresh"
+    if run.discarded:
+        return "discarded"
+    return "mutated only" if run.mutated else "skipped"

@@ -1,0 +1,173 @@
+"""Requests, tokens and dollars of a window: as one figure, over time, and by month."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from decimal import Decimal
+from typing import Any
+
+from django.db.models import F, Q, Sum
+
+from controlplane.accounts.scopes import Scope
+from controlplane.telemetry.models import MonthlySpend, TrafficBucket
+from controlplane.telemetry.queries.coverage import (
+    NOTHING_READ,
+    State,
+    coverage,
+    readable,
+    state_of,
+)
+from controlplane.telemetry.queries.reach import Reach, reach
+from controlplane.telemetry.queries.windows import Window
+from dataplane.core import spread
+
+COUNTS = (
+    "requests", "shaped", "sessions", "errors", "tokens_before", "tokens_after",
+    "attempted_tokens", "saved_unique", "fresh_input", "cache_read", "cache_write",
+    "cache_write_1h", "output", "priced", "unpriced", "expands", "expand_tokens",
+    "expand_missing", "expand_malformed", "stash_refused", "stash_missing", "refused",
+)  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class Traffic:
+    """Figures of a window; tokens unless the name says otherwise.
+
+    shaped: requests that went through the pipeline. sessions: new ones. cost_usd: of the priced
+    requests; None where there is none but some could not be priced (unknown, never 0).
+    cost_is_partial: some requests are missing from cost_usd. counts: every other counter by
+    name. added_ms, upstream_ms: shares (0.5, 0.95) to durations, None for unmeasured.
+    """
+
+    state: State
+    requests: int = 0
+    shaped: int = 0
+    sessions: int = 0
+    errors: int = 0
+    tokens_before: int = 0
+    tokens_after: int = 0
+    attempted_tokens: int = 0
+    saved_unique: int = 0
+    fresh_input: int = 0
+    cache_read: int = 0
+    cache_write: int = 0
+    cache_write_1h: int = 0
+    output: int = 0
+    priced: int = 0
+    unpriced: int = 0
+    expands: int = 0
+    expand_tokens: int = 0
+    expand_missing: int = 0
+    expand_malformed: int = 0
+    stash_refused: int = 0
+    stash_missing: int = 0
+    refused: int = 0
+    cost_usd: Decimal | None = None
+    counts: Mapping[str, int] = field(default_factory=dict)
+    added_ms: Mapping[float, float | None] = field(default_factory=dict)
+    upstream_ms: Mapping[float, float | None] = field(default_factory=dict)
+
+    @property
+    def saved_gross(self) -> int:
+        return self.tokens_before - self.tokens_after
+
+    @property
+    def cost_is_partial(self) -> bool:
+        return self.unpriced > 0
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficPoint:
+    """One step of a series. at: ms, where the step begins. values: by the names of COUNTS."""
+
+    at: int
+    values: Mapping[str, int]
+    cost_usd: Decimal | None
+
+
+def totals(scope: Scope, window: Window, *, tenant: str = "", arm: str = "") -> Traffic:
+    """The window as one figure."""
+    covered = coverage(window)
+    rows = _rows(reach(scope, tenant), arm)
+    found = readable(lambda: _totals(rows, window), None)
+    if found is None:
+        return Traffic(State.UNKNOWN)
+    state = state_of(covered, seen=bool(found["requests"] or found["refused"]))
+    return Traffic(state, **found)
+
+
+def _totals(rows: Q, window: Window) -> dict[str, Any]:
+    buckets = TrafficBucket.objects.filter(rows, window.rows)
+    sums = buckets.aggregate(**{name: Sum(name) for name in COUNTS}, nano=Sum("cost_usd"))
+    counts: Counter[str] = Counter()
+    added: Counter[int] = Counter()
+    upstream: Counter[int] = Counter()
+    details = buckets.values_list("counts", "added_spread", "upstream_spread")
+    for more, slots, upstream_slots in details.iterator():
+        counts.update(more)
+        added.update({int(slot): n for slot, n in slots.items()})
+        upstream.update({int(slot): n for slot, n in upstream_slots.items()})
+    found = {name: sums[name] or 0 for name in COUNTS}
+    return {
+        **found,
+        "cost_usd": _known(sums["nano"], found["priced"], found["unpriced"]),
+        "counts": counts,
+        "added_ms": {share: spread.quantile_ms(added, share) for share in (0.5, 0.95)},
+        "upstream_ms": {share: spread.quantile_ms(upstream, share) for share in (0.5, 0.95)},
+    }
+
+
+def _known(cost: Decimal | None, priced: int, unpriced: int) -> Decimal | None:
+    """No price for any request is not a cost of nothing."""
+    return None if unpriced and not priced else cost or Decimal(0)
+
+
+def series(
+    scope: Scope, window: Window, *, tenant: str = "", arm: str = ""
+) -> tuple[State, Sequence[TrafficPoint]]:
+    """A point per step in which something was counted, oldest first; window.steps has them all."""
+    covered = coverage(window)
+    rows = _rows(reach(scope, tenant), arm)
+    step_ms = window.step_s * 1000
+    points = readable(lambda: _points(rows, window, step_ms), None)
+    if points is None:
+        return NOTHING_READ.state, ()
+    return state_of(covered, seen=bool(points)), points
+
+
+def _points(rows: Q, window: Window, step_ms: int) -> list[TrafficPoint]:
+    stepped: Any = (
+        TrafficBucket.objects.filter(rows, window.step_rows)
+        .values(at=F("bucket_at") - F("bucket_at") % step_ms)
+        .annotate(**{f"n_{name}": Sum(name) for name in COUNTS}, nano=Sum("cost_usd"))
+        .order_by("at")
+    )
+    return [
+        TrafficPoint(
+            row["at"],
+            {name: row[f"n_{name}"] for name in COUNTS},
+            _known(row["nano"], row["n_priced"], row["n_unpriced"]),
+        )
+        for row in stepped
+    ]
+
+
+def month(scope: Scope, name: str, *, tenant: str = "") -> Traffic:
+    """One calendar month (UTC, "2026-11"), from the table that is never pruned."""
+    rows = MonthlySpend.objects.filter(reach(scope, tenant).rows, month=name)
+    names = ("requests", "tokens_before", "tokens_after", "saved_unique", "unpriced")
+    sums = readable(
+        lambda: rows.aggregate(**{each: Sum(each) for each in names}, cost=Sum("cost_usd")), None
+    )
+    if sums is None:
+        return Traffic(State.UNKNOWN)
+    if sums["requests"] is None:
+        return Traffic(State.NO_DATA)
+    cost = sums.pop("cost")
+    return Traffic(State.OK, **sums, cost_usd=cost)
+
+
+def _rows(reached: Reach, arm: str) -> Q:
+    return reached.rows & (Q(arm=arm) if arm else Q())
