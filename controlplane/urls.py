@@ -4,4 +4,7 @@ from __future__ import annotations
 
 from django.urls import include, path
 
-urlpatterns = [path("", include("controlplane.ui.urls"))]
+urlpatterns = [
+    path("api/", include("controlplane.api.urls")),
+    path("", include("controlplane.ui.urls")),
+]

@@ -17,6 +17,7 @@ class ConfigsConfig(AppConfig):
 
         bodies.register(resource.TENANT, published.tenant_body)
         post_save.connect(give_first_revision, sender="accounts.Tenant")
+        post_save.connect(give_default_document, sender="accounts.Organisation")
 
 
 def give_first_revision(instance: Any, created: bool, **_: Any) -> None:  # noqa: FBT001
@@ -28,3 +29,11 @@ def give_first_revision(instance: Any, created: bool, **_: Any) -> None:  # noqa
 
     if created:
         revise(instance, None)
+
+
+def give_default_document(instance: Any, created: bool, **_: Any) -> None:  # noqa: FBT001
+    """An organisation has a place for its default, which says nothing until somebody writes it."""
+    from controlplane.configs.documents import org_default
+
+    if created:
+        org_default(instance)

@@ -16,6 +16,7 @@ from dataplane.core.config.parse import parse
 from dataplane.core.config.registry import LARGEST_INTEGER, Key, leaves, registry
 from dataplane.core.config.resolve import Effective, value_at
 from dataplane.core.config.scalars import resolve
+from dataplane.core.config.source import EditError
 from dataplane.core.config.tree import pointer, steps_of, to_values
 from dataplane.core.declaration import Declaration
 
@@ -148,9 +149,17 @@ def edited(source: str, fields: Mapping[str, Any], pipeline: Sequence[str] | Non
     fields: JSON pointer to its new value; None deletes the key. pipeline: the whole new list.
     EditError when a change cannot be made without touching something else.
     """
-    for path, value in fields.items():
-        source = fix.clear_key(source, path) if value is None else fix.set_key(source, path, value)
-    return source if pipeline is None else fix.set_key(source, "/pipeline", list(pipeline))
+    try:
+        for path, value in fields.items():
+            if not path.startswith("/") or not path.strip("/"):
+                raise EditError("A field is named by its JSON pointer.")
+            clears = value is None
+            source = fix.clear_key(source, path) if clears else fix.set_key(source, path, value)
+        return source if pipeline is None else fix.set_key(source, "/pipeline", list(pipeline))
+    except EditError:
+        raise
+    except (LookupError, TypeError, ValueError) as odd:
+        raise EditError("This change does not fit the text.") from odd
 
 
 def posted(raw: Mapping[str, str]) -> dict[str, Any]:

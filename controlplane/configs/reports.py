@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from typing import Any
@@ -18,6 +18,7 @@ from dataplane.core.config.canonical import content_hash
 from dataplane.core.config.check import Checked
 from dataplane.core.config.problems import Edit, Problem, of, summary
 from dataplane.core.config.registry import SCHEMA_VERSION
+from dataplane.core.config.source import EditError
 
 KEPT = timedelta(days=7)
 
@@ -76,14 +77,32 @@ def as_json(problems: Iterable[Problem]) -> list[dict[str, Any]]:
 
 
 def fixed(
-    document: ConfigDocument, source: str, edits: Iterable[Mapping[str, Any]], by: Actor | None
+    document: ConfigDocument, source: str, edits: Iterable[Edit], by: Actor | None
 ) -> tuple[str, Report]:
     """Apply fix: the text after a problem's edits, comments in place, and its report.
 
     EditError when an edit cannot be made without touching something else.
     """
-    after = fix.apply(source, [msgspec.convert(dict(edit), Edit) for edit in edits])
+    after = apply_edits(source, edits)
     return after, report(document, after, by)
+
+
+def apply_edits(source: str, edits: Iterable[Edit]) -> str:
+    """EditError also for edits that nobody derived from a problem of this text."""
+    edits = list(edits)
+    if not all(_is_placed(edit) for edit in edits):
+        raise EditError("An edit names a place, and a move or a rename where to.")
+    try:
+        return fix.apply(source, edits)
+    except EditError:
+        raise
+    except (LookupError, TypeError, ValueError) as odd:
+        raise EditError("This edit does not fit the text.") from odd
+
+
+def _is_placed(edit: Edit) -> bool:
+    has_goal = edit.op not in ("move", "rename") or (edit.to or "").strip("/") != ""
+    return edit.path.strip("/") != "" and has_goal
 
 
 def all_fixed(document: ConfigDocument, source: str, by: Actor | None) -> tuple[str, Report]:

@@ -24,7 +24,7 @@ from controlplane.configs.merging import merge
 from controlplane.configs.models import EffectiveRevision
 from controlplane.configs.queries import lost_race, starting_text
 from controlplane.configs.reports import all_fixed, fixed, report
-from dataplane.core.config.problems import ConfigError
+from dataplane.core.config.problems import ConfigError, Edit
 from dataplane.core.config.tree import steps_of
 
 OWN = """\
@@ -58,7 +58,8 @@ def test_a_fix_of_a_report_keeps_the_comments(tenant: Tenant) -> None:
     text = "pipeline: [mask]  # one\ncomponents:\n  mask: {keep_recnt: 4}  # two\n"
     (error,) = report(document_of(tenant), text, None).errors
 
-    after, found = fixed(document_of(tenant), text, error["replacement"]["edits"], None)
+    edits = [Edit(**edit) for edit in error["replacement"]["edits"]]
+    after, found = fixed(document_of(tenant), text, edits, None)
 
     assert after == text.replace("keep_recnt", "keep_recent")
     assert found.ok

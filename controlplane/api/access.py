@@ -1,0 +1,98 @@
+"""Who may call an operation: stated on the route, asked before anything else (04 6.1, 8.2, 8.4)."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Literal
+
+from django.conf import settings
+from django.http import HttpRequest
+from ninja.utils import check_csrf
+
+from controlplane.accounts.scopes import Scope
+from controlplane.api.refusals import RefusedError, not_found
+from controlplane.arrivals import scope_of_request
+from controlplane.configs import visible
+from controlplane.configs.models import ConfigDocument
+
+Tenancy = Literal["public", "self", "organisation", "tenant", "deployment"]
+SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
+DATA_PLANE_KEYS = ("cg_live_", "cg_test_")
+
+
+class Access:
+    """Ninja's auth callback: the caller's Scope, or a refusal that names what is missing."""
+
+    def __init__(self, permission: str) -> None:
+        self._permission = permission
+
+    def __call__(self, request: HttpRequest) -> Scope:
+        scope = scope_of_request(request)
+        if scope.principal is None:
+            raise nobody(request)
+        if _by_cookie(request) and request.method not in SAFE and check_csrf(request):
+            raise forbidden("auth.csrf", "Send the CSRF token of the page as X-CSRFToken.")
+        if not any(self._permission in grant.permissions for grant in scope.grants):
+            raise lacking(scope, self._permission)
+        return scope
+
+
+def nobody(request: HttpRequest) -> RefusedError:
+    scheme, _, credential = request.headers.get("authorization", "").partition(" ")
+    code, detail = "auth.missing", "Send Authorization: Bearer cg_api_…, or sign in."
+    if scheme.lower() == "bearer" and not _by_cookie(request):
+        code, detail = "auth.invalid_token", "This token is unknown, over, revoked or not for here."
+        if credential.strip().startswith(DATA_PLANE_KEYS):
+            code = "auth.wrong_credential"
+            detail = "This is a key of the data plane; the API wants a token, cg_api_…"
+    refused = RefusedError(HTTPStatus.UNAUTHORIZED, code, detail)
+    refused.headers["WWW-Authenticate"] = "Bearer"
+    return refused
+
+
+def lacking(scope: Scope, permission: str) -> RefusedError:
+    is_token = scope.principal is not None and scope.principal.token is not None
+    code = "auth.scope_missing" if is_token else "auth.role_missing"
+    return forbidden(code, f"This takes the permission {permission}.", scope=permission)
+
+
+def forbidden(code: str, detail: str, **more: str) -> RefusedError:
+    return RefusedError(HTTPStatus.FORBIDDEN, code, detail, **more)
+
+
+def _by_cookie(request: HttpRequest) -> bool:
+    return settings.SESSION_COOKIE_NAME in request.COOKIES
+
+
+def scope_of(request: HttpRequest) -> Scope:
+    """The scope that Access has found."""
+    scope: Scope = request.auth  # type: ignore[attr-defined]
+    return scope
+
+
+def readable(request: HttpRequest, uid: str) -> ConfigDocument:
+    found = visible.documents(scope_of(request)).filter(uid=plain(uid)).first()
+    if found is None:
+        raise not_found()
+    return found
+
+
+def writable(request: HttpRequest, uid: str, permission: str = visible.WRITE) -> ConfigDocument:
+    """A document that the caller sees and may change; absent for one that they do not see."""
+    return checked_write(request, readable(request, uid), permission)
+
+
+def checked_write(
+    request: HttpRequest, document: ConfigDocument, permission: str = visible.WRITE
+) -> ConfigDocument:
+    scope = scope_of(request)
+    if not visible.may_write(scope, document, permission):
+        raise lacking(scope, permission)
+    return document
+
+
+def plain(name: str) -> str:
+    """A name as it may be looked up; what no name can be is absent like an unknown one."""
+    if not name.isascii() or not name.isprintable():
+        raise not_found()
+    return name

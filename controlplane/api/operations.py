@@ -1,0 +1,140 @@
+"""How a route is declared: its permission, its tenancy and its refusals are data on it (04 6.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from http import HTTPStatus
+from typing import Any, Literal, TypeVar
+
+from django.core.exceptions import RequestDataTooBig
+from django.http import HttpRequest, HttpResponse
+from ninja import Router
+from ninja.decorators import decorate_view
+
+from controlplane.api import retries
+from controlplane.api.access import Access, Tenancy
+from controlplane.api.refusals import RefusedError, answer
+from controlplane.api.schemas import Problem
+
+Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
+View = TypeVar("View", bound=Callable[..., Any])
+READ = (400, 401, 403, 404, 422)
+WRITE = (*READ, 409, 413, 415)
+CONDITIONAL = (412, 428)
+LISTED = (410,)
+LARGEST_BODY = 1 << 20
+JSON, YAML = "application/json", "text/yaml"
+TEXT = {"type": "string"}
+IDEMPOTENCY = {
+    "in": "header",
+    "name": "Idempotency-Key",
+    "schema": {"type": "string", "maxLength": 64},
+    "description": "The same key and request within 24 hours get the first answer again.",
+}
+DRY_RUN = {
+    "in": "query",
+    "name": "dry_run",
+    "schema": {"type": "boolean", "default": False},
+    "description": "Do everything up to the commit, and then undo it.",
+}
+IF_MATCH = {
+    "in": "header",
+    "name": "If-Match",
+    "schema": TEXT,
+    "description": "The ETag of the state that the change is based on.",
+}
+IF_NONE_MATCH = {
+    "in": "header",
+    "name": "If-None-Match",
+    "schema": TEXT,
+    "description": "Answer 304 when the state still has this ETag.",
+}
+
+
+def operation(
+    router: Router,
+    method: Method,
+    path: str,
+    *,
+    scope: str | None,
+    tenancy: Tenancy,
+    response: dict[int, Any],
+    **how: Any,
+) -> Callable[[View], View]:
+    """Declare a route. scope: a permission of accounts.roles; None: anybody may ask.
+
+    how: conditional (If-Match), cached (If-None-Match), listed (pages), media (of a body, JSON
+    otherwise), errors (further statuses), openapi (further members).
+    """
+    is_change = method != "GET"
+    statuses = [*(WRITE if is_change else READ), *how.get("errors", ())]
+    statuses += CONDITIONAL if how.get("conditional") else ()
+    statuses += LISTED if how.get("listed") else ()
+    models = {**response, **dict.fromkeys(sorted(set(statuses)), Problem)}
+    if how.get("cached"):
+        models[304] = None
+
+    def declare(view: View) -> View:
+        wrappers = [_guarded(how.get("media", (JSON,)))]
+        if is_change:
+            wrappers.insert(0, retries.change)
+        decorate_view(*wrappers)(view)
+        router.add_api_operation(
+            path,
+            [method],
+            view,
+            auth=Access(scope) if scope else None,
+            response=models,
+            operation_id=view.__name__,
+            summary=(view.__doc__ or view.__name__).strip().partition("\n")[0],
+            openapi_extra=_extra(scope, tenancy, is_change=is_change, how=how),
+        )
+        return view
+
+    return declare
+
+
+def _extra(
+    scope: str | None, tenancy: Tenancy, *, is_change: bool, how: dict[str, Any]
+) -> dict[str, Any]:
+    parameters = [IDEMPOTENCY, DRY_RUN] if is_change else []
+    parameters += [IF_MATCH] if how.get("conditional") else []
+    parameters += [IF_NONE_MATCH] if how.get("cached") else []
+    extra = {"x-scope": scope, "x-tenancy": tenancy, "parameters": parameters}
+    if scope:
+        extra["security"] = [{"token": []}, {"session": []}]
+    return {**extra, **how.get("openapi", {})}
+
+
+def _guarded(media: tuple[str, ...]) -> Callable[[retries.Run], retries.Run]:
+    """Refuse a body of another kind before anything is read from it; keep answers private."""
+
+    def around(run: retries.Run) -> retries.Run:
+        @wraps(run)
+        def guarded(request: HttpRequest, **path: Any) -> HttpResponse:
+            try:
+                if request.body and request.content_type not in media:
+                    raise _media_type(media)
+            except RefusedError as refused:
+                return answer(request, refused)
+            except RequestDataTooBig:
+                return answer(request, too_large())
+            response = run(request, **path)
+            response.headers.setdefault("Cache-Control", "no-store")
+            return response
+
+        return guarded
+
+    return around
+
+
+def _media_type(media: tuple[str, ...]) -> RefusedError:
+    detail = f"Send the body as {' or '.join(media)}."
+    return RefusedError(HTTPStatus.UNSUPPORTED_MEDIA_TYPE, "request.media_type", detail)
+
+
+def too_large() -> RefusedError:
+    detail = f"A body has at most {LARGEST_BODY} bytes."
+    status = HTTPStatus.REQUEST_ENTITY_TOO_LARGE
+    return RefusedError(status, "request.too_large", detail, limit_bytes=LARGEST_BODY)
