@@ -35,6 +35,7 @@ INSTALLED_APPS = [
     "controlplane.accounts",
     "controlplane.configs",
     "controlplane.prices",
+    "controlplane.alarms",
     "controlplane.telemetry",
     "controlplane.jobs",
     "controlplane.ui",

@@ -1,0 +1,161 @@
+"""Rules about how things are, not about how often something happened: shares, gauges, answers.
+
+Each yields a sighting for as long as its condition holds.
+"""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator, Mapping
+from datetime import datetime, timedelta
+from typing import Any
+
+from django.conf import settings
+from django.db.models import F, Max, OuterRef, Subquery
+
+from controlplane.alarms.models import Severity
+from controlplane.alarms.sightings import Sighting
+from controlplane.alarms.windows import Window
+from controlplane.fleet import running
+from controlplane.fleet.models import NodeAck, PublishedResource
+from controlplane.telemetry.models import NodeStream
+from dataplane.core.config import resource
+
+SAMPLES_MIN = 20
+FAILING, FAILING_BADLY, REFUSED, INVENTED = 0.1, 0.5, 0.1, 0.01
+RESERVE_HIGH = 0.8
+DISK_HIGH, DISK_FULL = 0.85, 0.95
+CALM_AFTER = timedelta(minutes=5)
+SILENT_MS, GONE_MS, DAY_MS = 60_000, 600_000, 86_400_000
+
+
+def shares(counted: list[Window], now: datetime) -> Iterator[Sighting]:
+    """Providers that fail, requests that are refused, ids that nobody wrote."""
+    for window in counted:
+        for rule, part, whole, limit in _parts(window, now):
+            if whole >= SAMPLES_MIN and part > limit * whole:
+                graver = rule == "error_rate" and part > FAILING_BADLY * whole
+                yield Sighting(
+                    rule=rule,
+                    tenant=window.tenant,
+                    at=now,
+                    severity=Severity.CRITICAL if graver else "",
+                    detail=f"{part:,} of {whole:,}",
+                )
+
+
+def _parts(window: Window, now: datetime) -> Iterator[tuple[str, int, int, float]]:
+    recent, quarter = now - timedelta(minutes=5), now - timedelta(minutes=15)
+    yield (
+        "error_rate",
+        window.total("errors", since=recent),
+        window.total("requests", since=recent),
+        FAILING,
+    )
+    refused = window.total("refused", since=quarter)
+    all_ = refused + window.total("requests", since=quarter)
+    yield "refusal_rate", refused, all_, REFUSED
+    invented = window.total("unresolved_never_minted", since=quarter)
+    asked = invented + window.total("expands", since=quarter)
+    yield "never_minted_rate", invented, asked, INVENTED
+
+
+class Timeouts:
+    """Whether the store of the node in this process failed to answer within the last minutes."""
+
+    def __init__(self) -> None:
+        self._count = 0
+        self._rose_at: datetime | None = None
+
+    def __call__(self, _counted: list[Window], now: datetime) -> Iterator[Sighting]:
+        whole = running.stats(None)
+        if whole is None:
+            return
+        count = int(whole.get("store", {}).get("commit_timeouts", 0))
+        rose, self._count = count - self._count, count
+        if rose > 0:
+            self._rose_at = now
+        if self._rose_at is not None and now - self._rose_at < CALM_AFTER:
+            yield Sighting(
+                rule="store_unavailable",
+                at=now,
+                node=str(whole.get("node", "")),
+                number=max(1, rose),
+                detail=f"{count:,} times since the node started",
+            )
+
+
+def silent(_counted: list[Window], now: datetime) -> Iterator[Sighting]:
+    """Nodes that reported today and do not any more; they do so every few seconds at rest."""
+    now_ms = int(now.timestamp() * 1000)
+    newest = NodeStream.objects.filter(last_at__gte=now_ms - DAY_MS).values("node_id")
+    for row in newest.annotate(heard_at=Max("last_at")).order_by("node_id"):
+        quiet_ms = now_ms - row["heard_at"]
+        if quiet_ms > SILENT_MS:
+            yield Sighting(
+                rule="node_offline",
+                at=now,
+                node=row["node_id"],
+                severity=Severity.CRITICAL if quiet_ms > GONE_MS else "",
+                detail=f"last heard {quiet_ms // 60_000} min ago",
+            )
+
+
+def stores(_counted: list[Window], now: datetime) -> Iterator[Sighting]:
+    """The store and the disks of the node in this process, and our own disk."""
+    yield from _disk("the data directory", _used(), now)
+    whole = running.stats(None)
+    if whole is None:
+        return
+    node, store = str(whole.get("node", "")), whole.get("store", {})
+    yield from _disk(f"the store of {node}", float(store.get("disk_used_ratio", 0.0)), now)
+    ratio = _reserve(whole)
+    if ratio > RESERVE_HIGH:
+        yield Sighting(
+            rule="store_reserve_high", at=now, node=node, detail=f"{ratio:.0%} of its limits"
+        )
+
+
+def _used() -> float:
+    found = shutil.disk_usage(settings.ENVIRONMENT.data_dir)
+    return found.used / (found.used + found.free)
+
+
+def _disk(name: str, ratio: float, now: datetime) -> Iterator[Sighting]:
+    if ratio > DISK_HIGH:
+        severity = Severity.CRITICAL if ratio > DISK_FULL else ""
+        yield Sighting(
+            rule="disk_high", at=now, subject=name, severity=severity, detail=f"{ratio:.0%} used"
+        )
+
+
+def _reserve(stats: Mapping[str, Any]) -> float:
+    """The fuller of the two limits of the store; 0 where it has none."""
+    pairs = (("stash_live", "stash_capacity"), ("stash_bytes", "stash_max_bytes"))
+    return max((stats[held] / stats[most] for held, most in pairs if stats.get(most)), default=0.0)
+
+
+def refusals(_counted: list[Window], now: datetime) -> Iterator[Sighting]:
+    """Nodes that refused the newest version of a resource."""
+    for ack in refused_newest():
+        problem = ack.errors[0] if ack.errors else {}
+        is_tenant = ack.type == resource.TENANT
+        yield Sighting(
+            rule="node_nack",
+            tenant=ack.name if is_tenant else "",
+            node=ack.node_id,
+            subject="" if is_tenant else f"{ack.type} {ack.name}",
+            at=now,
+            cause=str(problem.get("code", ""))[:32],
+            detail=f"version {ack.version}: {problem.get('message', 'no reason given')}"[:300],
+        )
+
+
+def refused_newest() -> list[NodeAck]:
+    newest = PublishedResource.objects.filter(type=OuterRef("type"), name=OuterRef("name"))
+    return list(
+        NodeAck.objects.filter(status=NodeAck.Status.NACK)
+        .annotate(newest=Subquery(newest.values("version")[:1]))
+        .filter(version=F("newest"))
+        .order_by("id")
+    )

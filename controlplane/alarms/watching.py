@@ -1,0 +1,189 @@
+"""Look at what was observed, and say what is wrong (04 sections 1.5, 5.3, 7).
+
+Losses are looked for every second, the rest every five. Everything is read from what the node
+reports left in the telemetry database, so a restart in between misses nothing.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator
+from datetime import UTC, datetime, timedelta
+
+from django.db import DatabaseError, transaction
+
+from controlplane.alarms import levels, windows
+from controlplane.alarms.actions import end_acknowledgements, remind
+from controlplane.alarms.models import Alarm, Severity
+from controlplane.alarms.opening import settle, sight
+from controlplane.alarms.rules import RULES
+from controlplane.alarms.sightings import Sighting
+from controlplane.alarms.windows import Window
+from controlplane.telemetry.models import RequestRecord, TelemetryGap
+
+log = logging.getLogger("headrace.alarms")
+EVERY = timedelta(seconds=5)
+# Rule, counter, and for how long it has to be zero before the alarm resolves by itself.
+COUNTED = (
+    ("expand_missing", "expand_missing", timedelta(minutes=15)),
+    ("stash_missing", "stash_missing", timedelta(minutes=15)),
+    ("stash_refused", "stash_refused", timedelta(minutes=5)),
+    ("rewrite_failures", "rewrite_failures", timedelta(minutes=15)),
+    ("usage_unparsed", "usage_unparsed", timedelta(minutes=15)),
+    ("usage_unparsed", "usage_unreadable", timedelta(minutes=15)),
+)
+
+
+class Watch:
+    """The clock of the evaluation in this process."""
+
+    def __init__(self) -> None:
+        self._last: datetime | None = None
+
+    def __call__(self, now: datetime) -> None:
+        """One look. A telemetry database that cannot be read is no reason to stop looking."""
+        try:
+            if self._last is None:
+                windows.start()
+            look_for_losses()
+            if self._last is None or now - self._last >= EVERY:
+                self._last = now
+                look(now)
+        except DatabaseError:
+            log.warning("alarm.evaluation_postponed", exc_info=True)
+
+
+watch = Watch()
+
+
+def look_for_losses() -> list[Alarm]:
+    """Alarms that requests since the last look opened or fired again."""
+    found: list[Alarm] = []
+    rows = windows.new_losses()
+    if rows:
+        with transaction.atomic():
+            found = sight(sighting for row in rows for sighting in losses_in(row))
+            windows.losses_read(rows)
+    return found
+
+
+def losses_in(row: RequestRecord) -> Iterator[Sighting]:
+    """One for each original; a row that names fewer than it counted says so without a name."""
+    missed = list(windows.missed_of(row))
+    missed += [("", "unknown")] * (row.expand_missing - len(missed))
+    known = windows.markers_of(row, {marker_id for marker_id, _ in missed if marker_id})
+    for marker_id, cause in missed:
+        marker = known.get(marker_id)
+        yield Sighting(
+            rule="expand_missing",
+            tenant=row.tenant_uid,
+            node=row.node_id,
+            at=_at(row.at),
+            session=row.session_uid,
+            turn=row.turn or None,
+            request=row.uid,
+            marker=marker_id,
+            component=marker.component if marker else "",
+            tokens=marker.saved_tokens if marker else None,
+            cause=cause,
+        )
+
+
+def look(now: datetime) -> None:
+    """Every rule that is not about a single request."""
+    counted = windows.windows(now)
+    look_for_losses()  # after the counters were read, so that none of theirs is without its row
+    look_at_gaps(now)
+    _apply(list(rises(counted, windows.alarmed(now), now)), now, COUNTED_RULES)
+    for rules, see in LEVELS:
+        _apply(list(see(counted, now)), now, rules, is_level=True)
+    end_acknowledgements(now)
+    remind(now)
+
+
+def rises(
+    counted: list[Window], seen: dict[tuple[str, str], int], now: datetime
+) -> Iterator[Sighting]:
+    """What was counted and is not in an alarm yet; number 0 where all of it is."""
+    for rule, name, clear_after in COUNTED:
+        for window in counted:
+            total = window.total(name, since=now - windows.LONGEST)
+            fresh = max(0, total - seen.get((rule, window.tenant), 0))
+            if fresh or window.total(name, since=now - clear_after):
+                yield Sighting(
+                    rule=rule, tenant=window.tenant, at=now, number=fresh, detail=DETAILS[name]
+                )
+
+
+def look_at_gaps(now: datetime) -> list[Alarm]:
+    rows = windows.new_gaps()
+    if not rows:
+        return []
+    with transaction.atomic():
+        found = sight(_gap(row, now) for row in rows)
+        windows.gaps_read(rows)
+    return found
+
+
+def _gap(row: TelemetryGap, now: datetime) -> Sighting:
+    is_batches = row.kind == "batches"
+    said = f"batches {row.from_seq} to {row.to_seq}" if is_batches else "request rows"
+    return Sighting(
+        rule="telemetry_gap" if is_batches else "telemetry_dropped",
+        at=now,
+        node=row.node_id,
+        number=max(1, row.rows),
+        detail=said,
+    )
+
+
+def _apply(
+    found: list[Sighting], now: datetime, rules: tuple[str, ...], *, is_level: bool = False
+) -> None:
+    """Sight what is news, and settle what is no longer observed."""
+    fingerprints = {sighting.fingerprint for sighting in found}
+    news = [sighting for sighting in found if sighting.number]
+    if is_level:
+        news = _not_said(news)
+    sight(news)
+    for rule in rules:
+        if RULES[rule].clears_itself:
+            settle(rule, fingerprints, now)
+
+
+def _not_said(found: list[Sighting]) -> list[Sighting]:
+    """A condition that goes on is said once, and again when it has become critical."""
+    said = dict(
+        Alarm.objects.filter(fingerprint__in={sighting.fingerprint for sighting in found})
+        .exclude(state=Alarm.State.RESOLVED)
+        .values_list("fingerprint", "severity")
+    )
+    return [
+        sighting
+        for sighting in found
+        if sighting.fingerprint not in said
+        or (sighting.severity == Severity.CRITICAL != said[sighting.fingerprint])
+    ]
+
+
+See = Callable[[list[Window], datetime], Iterator[Sighting]]
+COUNTED_RULES = tuple(dict.fromkeys(rule for rule, _, _ in COUNTED))
+DETAILS = {
+    "expand_missing": "counted without a row: outside a conversation, or the row was dropped",
+    "stash_missing": "",
+    "stash_refused": "the texts stayed in their requests",
+    "rewrite_failures": "",
+    "usage_unparsed": "unknown form",
+    "usage_unreadable": "could not be read",
+}
+LEVELS: tuple[tuple[tuple[str, ...], See], ...] = (
+    (("error_rate", "refusal_rate", "never_minted_rate"), levels.shares),
+    (("store_reserve_high", "disk_high"), levels.stores),
+    (("store_unavailable",), levels.Timeouts()),
+    (("node_offline",), levels.silent),
+    (("node_nack",), levels.refusals),
+)
+
+
+def _at(ms: int) -> datetime:
+    return datetime.fromtimestamp(ms / 1000, UTC)
