@@ -34,7 +34,7 @@ MUST_STAY_ZERO = ("stash_missing", "expand_unresolved_missing", "frozen_flips", 
 class Ordeal:
     """What the nodes go through. up_s: shortest and longest time (s) that a node serves before it
     is killed. turns: after so many an agent begins a new session. outputs: new ones in each turn.
-    retry_s: how long an agent waits before it sends again.
+    retry_s: how long an agent waits before it sends again; pause_s: before its next turn.
     """
 
     seed: int
@@ -45,6 +45,7 @@ class Ordeal:
     turns: int = 40
     outputs: int = 1
     retry_s: float = 0.02
+    pause_s: float = 0.0
 
 
 @dataclass
@@ -108,6 +109,7 @@ class Agent:
             for turn in range(self._ordeal.turns):
                 messages += step(session, turn, self._ordeal.outputs)
                 await self._insist(http, request(session, messages, stream=turn % 2 == 1))
+                await asyncio.sleep(self._ordeal.pause_s)
 
     async def _insist(self, http: httpx.AsyncClient, body: bytes) -> None:
         """Send the same body until it is answered, as agents do; attempts alternate the nodes."""

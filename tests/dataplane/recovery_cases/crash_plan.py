@@ -40,8 +40,10 @@ from tests.dataplane.recovery_cases.nodes import READY_POLL_S, NodeProcess, node
 from tests.dataplane.recovery_cases.scripted import x
 
 KILLS_PER_PLACE, RANDOM_KILLS, MARKERS = 10, 115, 20_000
-ORDEAL = Ordeal(seed=310, kills=RANDOM_KILLS, sessions=50, up_s=(0.3, 1.2), outputs=2, retry_s=0.3)
-SAMPLE = 60
+ORDEAL = Ordeal(
+    seed=310, kills=0, sessions=50, up_s=(0.3, 1.2), outputs=3, retry_s=0.3, pause_s=0.3
+)
+SAMPLE = 20
 PATIENCE_S = 6.0  # a place that was not reached by then is left by a random kill
 DICE = {
     "before_commit": 0.05,
