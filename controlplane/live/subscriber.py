@@ -1,0 +1,90 @@
+"""One reader of the live log: whose figures it sees, and what waits for it (04 section 6.4)."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from controlplane.live.messages import Frame, Message, control
+
+MOST_WAITING = 64
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Readers with equal views are sent the same bytes.
+
+    tenants: uids, None for all of the deployment. window_s: what the figures on the page cover.
+    raw: messages as they were logged, one for each tenant, instead of figures of the tenants
+    together.
+    """
+
+    tenants: frozenset[str] | None
+    topics: frozenset[str]
+    window_s: int = 3600
+    raw: bool = False
+
+    def sees(self, message: Message) -> bool:
+        return message.topic in self.topics and self.sees_tenant(message.tenant)
+
+    def sees_tenant(self, tenant: str) -> bool:
+        return self.tenants is None or tenant in self.tenants
+
+
+class Subscriber:
+    """Frames wait here until the reader takes them; of equal identity only the newest does.
+
+    So a slow reader costs at most MOST_WAITING references to shared bytes. Used on one event loop.
+    """
+
+    def __init__(self, view: View, *, person: str = "", session: str = "") -> None:
+        """person: uid that the number of streams is limited by. session: sid, "" without one."""
+        self.view = view
+        self.person = person
+        self.session = session
+        self.head = 0
+        self.joined = False
+        self.leaving = ""
+        self._waiting: dict[tuple[str, str], Frame] = {}
+        self._ready = asyncio.Event()
+
+    @property
+    def is_empty(self) -> bool:
+        return not self._waiting
+
+    def offer(self, frames: Sequence[Frame], head: int) -> None:
+        """head: the cursor that is reached once these are read."""
+        for frame in frames:
+            self._waiting.pop(frame.identity, None)
+            self._waiting[frame.identity] = frame
+        self.head = head
+        if len(self._waiting) > MOST_WAITING:
+            self.restart("overflow")
+        if frames:
+            self._ready.set()
+
+    def restart(self, reason: str) -> None:
+        """Instead of what waits: read the snapshots anew, then go on from the head."""
+        self._waiting.clear()
+        frame = control("resync", reason=reason, seq=self.head)
+        self._waiting[frame.identity] = frame
+        self._ready.set()
+
+    def leave(self, reason: str) -> None:
+        """Tell the reader good-bye; whoever serves it ends when it has."""
+        self.leaving = reason
+        frame = control("bye", reason=reason, seq=self.head)
+        self._waiting[frame.identity] = frame
+        self._ready.set()
+
+    async def take(self, within_s: float) -> tuple[list[Frame], int]:
+        """What waits, and the cursor after it; no frames when the time is over."""
+        try:
+            await asyncio.wait_for(self._ready.wait(), within_s)
+        except TimeoutError:
+            return [], self.head
+        self._ready.clear()
+        found = list(self._waiting.values())
+        self._waiting.clear()
+        return found, self.head
