@@ -35,7 +35,7 @@ def acknowledge(alarm: Alarm, comment: str, *, by: User, until: datetime | None 
     held.save(update_fields=["state", "acked_by", "acked_at", "ack_comment", "ack_until"])
     _done(held, Step.What.ACKNOWLEDGED, by, said)
     record("alarm.acknowledge", _subject(held), by, before=before, after=_state(held), reason=said)
-    notices.queue(held, "alarm.acknowledged", now=now)
+    notices.queue(held, "alarm.acknowledged")
     return held
 
 
@@ -50,7 +50,7 @@ def resolve(alarm: Alarm, resolution: str, *, by: User) -> Alarm:
     held.save(update_fields=["state", "resolved_by", "resolved_at", "resolution"])
     _done(held, Step.What.RESOLVED, by, said)
     record("alarm.resolve", _subject(held), by, before=before, after=_state(held), reason=said)
-    notices.queue(held, "alarm.resolved", now=held.resolved_at)
+    notices.queue(held, "alarm.resolved")
     return held
 
 
@@ -93,7 +93,7 @@ def end_acknowledgements(now: datetime) -> int:
         alarm.state, alarm.reminded_at = Alarm.State.FIRING, None
         alarm.save(update_fields=["state", "reminded_at"])
         Step.objects.create(alarm=alarm, at=now, what=Step.What.ACK_ENDED)
-        notices.queue(alarm, "alarm.opened", now=now)
+        notices.queue(alarm, "alarm.opened")
     return len(found)
 
 
@@ -110,7 +110,7 @@ def remind(now: datetime) -> int:
         alarm.reminded_at = now
         alarm.save(update_fields=["reminded_at"])
         Step.objects.create(alarm=alarm, at=now, what=Step.What.REMINDED)
-        notices.queue(alarm, "alarm.reminder", now=now)
+        notices.queue(alarm, "alarm.reminder")
     return len(found)
 
 

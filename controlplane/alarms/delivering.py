@@ -39,7 +39,7 @@ THREADS = 4
 SUCCESS = range(200, 300)
 
 _pool = ThreadPoolExecutor(max_workers=THREADS, thread_name_prefix="deliveries")
-Submit = Callable[[Callable[[int], None], int], object]
+Start = Callable[[int], object]
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,7 +51,11 @@ class Outcome:
     answer: str
 
 
-def deliver_due(now: datetime, submit: Submit = _pool.submit) -> int:
+def in_pool(pk: int) -> None:
+    _pool.submit(_deliver_in_thread, pk)
+
+
+def deliver_due(now: datetime, start: Start = in_pool) -> int:
     """Start sending one delivery for each channel that has one due; how many."""
     due = Delivery.objects.filter(
         state=Delivery.State.PENDING, next_at__lte=now, channel__disabled_at=None
@@ -61,7 +65,7 @@ def deliver_due(now: datetime, submit: Submit = _pool.submit) -> int:
         chosen.setdefault(delivery.channel_id, delivery)
     claimed = [delivery for delivery in chosen.values() if _claim(delivery, now)]
     for delivery in claimed:
-        submit(deliver, delivery.pk)
+        start(delivery.pk)
     return len(claimed)
 
 
@@ -72,20 +76,26 @@ def _claim(delivery: Delivery, now: datetime) -> bool:
     return bool(waiting.update(next_at=now + CLAIMED_FOR, attempt=F("attempt") + 1))
 
 
-def deliver(pk: int) -> None:
-    """Send one that was claimed, and keep what came of it. Runs in a thread of the pool."""
+def _deliver_in_thread(pk: int) -> None:
     close_old_connections()
     try:
-        delivery = Delivery.objects.select_related(
-            "channel__secret", "channel__former", "alarm"
-        ).get(pk=pk)
-        started = time.perf_counter()
-        outcome = attempt(delivery)
-        conclude(delivery, outcome, (time.perf_counter() - started) * 1000)
+        deliver(pk)
     except Exception:
+        # Nobody waits for the thread; the claim runs out and the delivery is tried again.
         log.exception("alarm.delivery_failed")
     finally:
         close_old_connections()
+
+
+def deliver(pk: int) -> None:
+    """Send one that was claimed, and keep what came of it."""
+    held = Delivery.objects.select_related("channel__secret", "channel__former", "alarm")
+    delivery = held.filter(pk=pk).first()
+    if delivery is None:
+        return
+    started = time.perf_counter()
+    outcome = attempt(delivery)
+    conclude(delivery, outcome, (time.perf_counter() - started) * 1000)
 
 
 def attempt(delivery: Delivery) -> Outcome:

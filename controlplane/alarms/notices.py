@@ -12,6 +12,7 @@ from typing import Any
 
 from django.conf import settings
 from django.db.models import Q
+from django.utils import timezone
 
 from controlplane.alarms.models import Alarm, Channel, Delivery, Occurrence, Severity, Silence
 from controlplane.alarms.rules import headline
@@ -19,8 +20,9 @@ from controlplane.alarms.rules import headline
 GRAVITY = (Severity.INFO, Severity.WARNING, Severity.CRITICAL)
 
 
-def queue(alarm: Alarm, event: str, *, now: datetime) -> list[Delivery]:
-    """One delivery for each channel; none while the alarm is silenced."""
+def queue(alarm: Alarm, event: str) -> list[Delivery]:
+    """One delivery for each channel, due now; none while the alarm is silenced."""
+    now = timezone.now()
     if is_silenced(alarm, now):
         return []
     payload = payload_of(alarm)
@@ -36,7 +38,7 @@ def queue(alarm: Alarm, event: str, *, now: datetime) -> list[Delivery]:
 
 
 def is_silenced(alarm: Alarm, now: datetime) -> bool:
-    """Until when does not matter to a delivery: it is not sent late."""
+    """Whether somebody said that nobody needs to be told of it."""
     return Silence.objects.filter(
         fingerprint=alarm.fingerprint, starts_at__lte=now, ends_at__gt=now
     ).exists()

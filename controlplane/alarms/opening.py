@@ -57,7 +57,7 @@ def _sight(fingerprint: str, group: Sequence[Sighting]) -> Alarm | None:
     _add(alarm, group)
     if is_new:
         _note(alarm, Step.What.OPENED, first.at)
-        notices.queue(alarm, "alarm.opened", now=first.at)
+        notices.queue(alarm, "alarm.opened")
     elif fires_again:
         _fire_again(alarm, first.at)
     return alarm if is_new or fires_again else None
@@ -117,7 +117,7 @@ def _fire_again(alarm: Alarm, at: datetime) -> None:
     alarm.state, alarm.reminded_at = Alarm.State.FIRING, None
     alarm.save(update_fields=["state", "reminded_at"])
     _note(alarm, Step.What.FIRED_AGAIN, at, note="Seen in another session since.")
-    notices.queue(alarm, "alarm.opened", now=at)
+    notices.queue(alarm, "alarm.opened")
 
 
 def _note(alarm: Alarm, what: Step.What, at: datetime, note: str = "") -> None:
@@ -141,7 +141,7 @@ def settle(rule: str, seen: Iterable[str], now: datetime) -> int:
         alarm.resolution = "It is no longer observed."
         alarm.save(update_fields=["state", "resolved_at", "resolution"])
         _note(alarm, Step.What.RESOLVED, now, note=alarm.resolution)
-        notices.queue(alarm, "alarm.resolved", now=now)
+        notices.queue(alarm, "alarm.resolved")
         resolved += 1
     return resolved
 

@@ -19,7 +19,8 @@ from controlplane.alarms.opening import settle, sight
 from controlplane.alarms.rules import RULES
 from controlplane.alarms.sightings import Sighting
 from controlplane.alarms.windows import Window
-from controlplane.telemetry.models import RequestRecord, TelemetryGap
+from controlplane.telemetry.models import TelemetryGap
+from controlplane.telemetry.queries import Loss
 
 log = logging.getLogger("headrace.alarms")
 EVERY = timedelta(seconds=5)
@@ -59,34 +60,28 @@ watch = Watch()
 def look_for_losses() -> list[Alarm]:
     """Alarms that requests since the last look opened or fired again."""
     found: list[Alarm] = []
-    rows = windows.new_losses()
-    if rows:
+    lost = windows.new_losses()
+    if lost:
         with transaction.atomic():
-            found = sight(sighting for row in rows for sighting in losses_in(row))
-            windows.losses_read(rows)
+            found = sight(_loss(each) for each in lost)
+            windows.losses_read(lost)
     return found
 
 
-def losses_in(row: RequestRecord) -> Iterator[Sighting]:
-    """One for each original; a row that names fewer than it counted says so without a name."""
-    missed = list(windows.missed_of(row))
-    missed += [("", "unknown")] * (row.expand_missing - len(missed))
-    known = windows.markers_of(row, {marker_id for marker_id, _ in missed if marker_id})
-    for marker_id, cause in missed:
-        marker = known.get(marker_id)
-        yield Sighting(
-            rule="expand_missing",
-            tenant=row.tenant_uid,
-            node=row.node_id,
-            at=_at(row.at),
-            session=row.session_uid,
-            turn=row.turn or None,
-            request=row.uid,
-            marker=marker_id,
-            component=marker.component if marker else "",
-            tokens=marker.saved_tokens if marker else None,
-            cause=cause,
-        )
+def _loss(lost: Loss) -> Sighting:
+    return Sighting(
+        rule="expand_missing",
+        tenant=lost.tenant_uid,
+        node=lost.node_id,
+        at=_at(lost.at),
+        session=lost.session_uid,
+        turn=lost.turn or None,
+        request=lost.request_uid,
+        marker=lost.marker_id,
+        component=lost.component,
+        tokens=lost.saved_tokens,
+        cause=lost.cause,
+    )
 
 
 def look(now: datetime) -> None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from datetime import datetime, timedelta
 
@@ -11,11 +10,11 @@ from django.db.models import Max, Sum
 
 from controlplane.alarms.models import Occurrence, Watermark
 from controlplane.telemetry.models import (
-    MarkerRecord,
     RequestRecord,
     TelemetryGap,
     TrafficBucket,
 )
+from controlplane.telemetry.queries import Loss, losses
 
 RESOLUTION_S = 60
 LONGEST = timedelta(minutes=15)
@@ -68,19 +67,15 @@ def alarmed(now: datetime) -> Counter[tuple[str, str]]:
 # ---- rows, each looked at once ------------------------------------------------------------------
 
 
-def new_losses() -> list[RequestRecord]:
-    """Requests that lost an original and were not looked at yet, oldest first."""
-    return list(
-        RequestRecord.objects.filter(id__gt=_read("losses"), expand_missing__gt=0).order_by("id")[
-            :BATCH
-        ]
-    )
+def new_losses() -> list[Loss]:
+    """Originals that were lost and not looked at yet, oldest first."""
+    return losses(_read("losses"))
 
 
-def losses_read(rows: list[RequestRecord]) -> None:
+def losses_read(found: list[Loss]) -> None:
     """Remember them; to be called in the transaction that keeps what they mean."""
-    if rows:
-        Watermark.objects.update_or_create(name="losses", defaults={"value": rows[-1].pk})
+    if found:
+        Watermark.objects.update_or_create(name="losses", defaults={"value": found[-1].position})
 
 
 def new_gaps() -> list[TelemetryGap]:
@@ -93,10 +88,7 @@ def gaps_read(rows: list[TelemetryGap]) -> None:
 
 
 def start() -> None:
-    """A deployment that is new to alarms begins here; its past is not news.
-
-    Also when the telemetry database was deleted and its numbers start again below ours.
-    """
+    """Begin anew where the telemetry database was deleted: its numbers start below ours again."""
     newest = {
         "losses": RequestRecord.objects.aggregate(newest=Max("id"))["newest"] or 0,
         "gaps": TelemetryGap.objects.aggregate(newest=Max("id"))["newest"] or 0,
@@ -105,22 +97,6 @@ def start() -> None:
         mark, _ = Watermark.objects.get_or_create(name=name, defaults={"value": 0})
         if mark.value > value:
             Watermark.objects.filter(pk=mark.pk).update(value=0)
-
-
-def markers_of(row: RequestRecord, ids: set[str]) -> dict[str, MarkerRecord]:
-    """What is known of the markers that it asked for, by id."""
-    found = MarkerRecord.objects.filter(tenant_uid=row.tenant_uid, marker_id__in=ids)
-    return {marker.marker_id: marker for marker in found}
-
-
-def missed_of(row: RequestRecord) -> Iterator[tuple[str, str]]:
-    """(marker id, cause) of each recovery call of the request that was a loss."""
-    for call in row.recoveries:
-        if call["found"] in CAUSES:
-            yield call["id"], call["found"]
-
-
-CAUSES = ("expired", "lost", "store_error", "decrypt_error")
 
 
 def _read(name: str) -> int:

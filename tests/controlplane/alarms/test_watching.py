@@ -1,0 +1,210 @@
+"""What the evaluation makes of what nodes reported (04 sections 1.5, 5.3, 7)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any
+
+import pytest
+
+from controlplane.accounts.models import Tenant
+from controlplane.alarms import watching
+from controlplane.alarms.models import Alarm
+from controlplane.alarms.watching import Watch
+from controlplane.fleet.models import NodeAck, PublishedResource
+from controlplane.telemetry.models import (
+    MarkerRecord,
+    NodeStream,
+    TelemetryGap,
+    TrafficBucket,
+)
+from tests.controlplane.alarms.conftest import MARKER, NOW, later, ms, request_row
+from tests.controlplane.ui.conftest import node  # noqa: F401
+from tests.fakes.node import NOTHING, FakeNode
+
+pytestmark = pytest.mark.django_db(databases=["default", "telemetry"])
+
+
+def minute(tenant: str, at: datetime, **counted: Any) -> None:
+    """A bucket of one minute in which this was counted; names without a column go to counts."""
+    columns = {field.name for field in TrafficBucket._meta.get_fields()}
+    TrafficBucket.objects.create(
+        resolution_s=60,
+        bucket_at=ms(at) - ms(at) % 60_000,
+        tenant_uid=tenant,
+        counts={name: value for name, value in counted.items() if name not in columns},
+        **{name: value for name, value in counted.items() if name in columns},
+    )
+
+
+def lose(tenant: str, **said: Any) -> None:
+    """A request whose recovery call found nothing."""
+    MarkerRecord.objects.get_or_create(
+        tenant_uid=tenant, marker_id=MARKER, component="mask", saved_tokens=6014
+    )
+    calls = [{"id": MARKER, "found": "lost"}]
+    request_row(tenant, expand_missing=1, recoveries=calls, **said)
+
+
+def open_rules() -> list[str]:
+    return sorted(Alarm.objects.exclude(state="resolved").values_list("rule", flat=True))
+
+
+def test_a_loss_is_seen_once_with_session_turn_marker_and_component(tenant: Tenant) -> None:
+    lose(tenant.uid)
+
+    (alarm,) = watching.look_for_losses()
+    assert watching.look_for_losses() == []
+
+    seen = alarm.occurrences.get()
+    assert (seen.session, seen.turn, seen.marker) == ("s1", 41, MARKER)
+    assert (seen.component, seen.tokens, seen.cause, seen.node) == ("mask", 6014, "lost", "node-b")
+
+
+def test_a_loss_that_happened_while_nobody_looked_is_found_by_the_next_process(
+    tenant: Tenant,
+) -> None:
+    """Case D-13 of 08."""
+    Watch()(NOW)
+    lose(tenant.uid)
+
+    Watch()(later(hours=3))
+
+    assert Alarm.objects.get().first_at == NOW
+
+
+def test_a_telemetry_database_that_began_anew_hides_no_loss(tenant: Tenant) -> None:
+    lose(tenant.uid)
+    watching.look_for_losses()
+    Alarm.objects.update(state="resolved")
+    watching.windows.losses_read([])
+    watching.windows.Watermark.objects.update(value=4711)
+
+    Watch()(NOW)
+
+    assert Alarm.objects.count() == 2
+
+
+def test_a_loss_that_was_only_counted_is_an_alarm_too_and_none_is_counted_twice(
+    tenant: Tenant,
+) -> None:
+    lose(tenant.uid)
+    minute(tenant.uid, NOW, expand_missing=3, requests=5)
+
+    watching.look(NOW)
+    watching.look(later(seconds=5))
+
+    counts = dict(Alarm.objects.values_list("node", "count"))
+    assert counts == {"node-b": 1, "": 2}
+
+
+def test_removals_declined_are_the_leading_sign_and_are_over_after_five_calm_minutes(
+    tenant: Tenant,
+) -> None:
+    minute(tenant.uid, NOW, stash_refused=14, requests=5)
+
+    watching.look(NOW)
+    watching.look(later(minutes=4))
+    assert (open_rules(), Alarm.objects.get().count) == (["stash_refused"], 14)
+    watching.look(later(minutes=7))
+    assert open_rules() == []
+
+
+@pytest.mark.parametrize(
+    ("counted", "rules"),
+    [
+        ({"requests": 100, "errors": 10}, []),
+        ({"requests": 100, "errors": 11}, ["error_rate"]),
+        ({"requests": 19, "errors": 19}, []),
+        ({"requests": 80, "refused": 20}, ["refusal_rate"]),
+        ({"requests": 9, "stash_missing": 1}, ["stash_missing"]),
+        ({"requests": 9, "rewrite_failures": 1}, ["rewrite_failures"]),
+        ({"requests": 9, "usage_unreadable": 1}, ["usage_unparsed"]),
+    ],
+)
+def test_which_counters_are_an_alarm(
+    tenant: Tenant, counted: dict[str, int], rules: list[str]
+) -> None:
+    minute(tenant.uid, NOW, **counted)
+
+    watching.look(later(seconds=20))
+
+    assert open_rules() == rules
+
+
+def test_a_rate_that_goes_on_is_said_once_and_again_when_it_is_critical(tenant: Tenant) -> None:
+    minute(tenant.uid, NOW, requests=100, errors=30)
+    watching.look(later(seconds=20))
+    watching.look(later(seconds=25))
+    assert (Alarm.objects.get().count, Alarm.objects.get().severity) == (1, "warning")
+
+    minute(tenant.uid, later(minutes=1), requests=100, errors=90)
+    watching.look(later(minutes=1))
+
+    assert Alarm.objects.get().severity == "critical"
+
+
+def test_a_refused_configuration_names_its_problem_until_a_newer_one_is_taken(
+    tenant: Tenant,
+) -> None:
+    resource = PublishedResource.objects.get(type="cg.tenant.v1", name=tenant.uid)
+    problem = {"code": "config.unknown_key", "message": "msk is no component"}
+    ack = NodeAck.objects.create(
+        node_id="node-c",
+        boot_id="b",
+        type=resource.type,
+        name=resource.name,
+        epoch=resource.epoch,
+        version=resource.version,
+        hash=resource.hash,
+        status="nack",
+        errors=[problem],
+        answered_at=NOW,
+    )
+    watching.look(NOW)
+
+    alarm = Alarm.objects.get()
+    assert (alarm.rule, alarm.tenant, alarm.severity) == ("node_nack", tenant, "critical")
+    assert "msk is no component" in alarm.occurrences.get().detail
+    ack.status = "ack"
+    ack.save()
+    watching.look(later(seconds=5))
+    assert open_rules() == []
+
+
+def test_a_node_that_fell_silent_is_an_alarm_and_graver_after_ten_minutes(db: None) -> None:
+    NodeStream.objects.create(node_id="node-d", boot_id="b", first_at=1, last_at=ms(NOW))
+
+    watching.look(later(seconds=59))
+    assert open_rules() == []
+    watching.look(later(seconds=61))
+    assert Alarm.objects.get().severity == "warning"
+    watching.look(later(minutes=11))
+    assert Alarm.objects.get().severity == "critical"
+
+
+@pytest.mark.parametrize(
+    ("kind", "rule"), [("batches", "telemetry_gap"), ("rows", "telemetry_dropped")]
+)
+def test_what_never_arrived_is_said(db: None, kind: str, rule: str) -> None:
+    TelemetryGap.objects.create(
+        node_id="node-b", boot_id="b", kind=kind, from_seq=4, to_seq=5, from_at=1, to_at=2, rows=7
+    )
+
+    watching.look_at_gaps(NOW)
+
+    assert open_rules() == [rule]
+
+
+def test_a_store_that_is_nearly_full_or_does_not_answer_is_an_alarm(
+    node: Callable[[FakeNode], None],  # noqa: F811
+    db: None,
+) -> None:
+    watching.look(NOW)
+    full = {"stash_live": 900, "stash_capacity": 1000, "store": {"commit_timeouts": 2}}
+    node(FakeNode(NOTHING | full))
+
+    watching.look(later(seconds=5))
+
+    assert open_rules() == ["store_reserve_high", "store_unavailable"]
