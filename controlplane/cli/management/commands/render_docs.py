@@ -1,4 +1,4 @@
-"""Write docs/components from the declarations, or say which pages are out of date."""
+"""Write docs/components and docs/openapi.json from the code, or say what is out of date."""
 
 from __future__ import annotations
 
@@ -8,12 +8,14 @@ from typing import Any
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from controlplane.api.application import api
+from controlplane.api.described import as_text
 from dataplane.core import reference
 from dataplane.core.components import components
 
 
 class Command(BaseCommand):
-    help = "Write docs/components from the component declarations."
+    help = "Write docs/components and docs/openapi.json from the code."
     requires_system_checks: list[str] = []  # noqa: RUF012  Django's own declaration
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -22,11 +24,14 @@ class Command(BaseCommand):
     def handle(self, *, check: bool, **_options: Any) -> None:
         folder = Path(settings.BASE_DIR) / "docs" / "components"
         wanted = reference.pages(components().values())
-        stale = sorted(stale_pages(folder, wanted))
+        described = folder.parent / "openapi.json"
+        text = as_text(api.get_openapi_schema())
+        stale = sorted(stale_pages(folder, wanted)) + stale_files({described: text})
         if check and stale:
             raise CommandError(f"out of date, run make docs: {', '.join(stale)}")
         if not check:
             write(folder, wanted)
+            described.write_text(text, encoding="utf-8")
             self.stdout.write(f"{len(wanted)} pages, {len(stale)} changed")
 
 
@@ -36,6 +41,14 @@ def stale_pages(folder: Path, wanted: dict[str, str]) -> set[str]:
     return {
         name for name in wanted.keys() | present.keys() if wanted.get(name) != present.get(name)
     }
+
+
+def stale_files(wanted: dict[Path, str]) -> list[str]:
+    return [
+        path.name
+        for path, text in wanted.items()
+        if not path.exists() or path.read_text(encoding="utf-8") != text
+    ]
 
 
 def write(folder: Path, wanted: dict[str, str]) -> None:
