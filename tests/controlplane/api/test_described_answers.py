@@ -1,0 +1,101 @@
+"""The API answers as its description says, whatever it is sent: no fault, nothing undescribed.
+
+Source: 04-controlplane-and-dashboard.md sections 6.1, 6.7; 06-stack.md section 13.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+import schemathesis
+from django.core.signals import request_finished, request_started
+from django.core.wsgi import get_wsgi_application
+from django.db import close_old_connections
+from hypothesis import HealthCheck, Phase, given, settings
+from schemathesis.checks import not_a_server_error
+from schemathesis.specs.openapi.checks import (
+    content_type_conformance,
+    response_schema_conformance,
+    status_code_conformance,
+)
+
+from controlplane.accounts.models import Tenant, User
+from controlplane.accounts.tokens import issue_token
+from controlplane.api.application import api
+from controlplane.configs.actions import save_version
+from controlplane.configs.documents import document_of
+from controlplane.configs.presets import Beginning, create_preset
+
+LEAN = "pipeline: [format, mask]\n"
+CHECKS = [
+    not_a_server_error,
+    status_code_conformance,
+    content_type_conformance,
+    response_schema_conformance,
+]
+EXAMPLES = 6
+
+
+@pytest.fixture
+def one_connection(db: None) -> Iterator[None]:
+    """A server closes its connection behind each request; the test's transaction needs it."""
+    for signal in (request_started, request_finished):
+        signal.disconnect(close_old_connections)
+    yield
+    for signal in (request_started, request_finished):
+        signal.connect(close_old_connections)
+
+
+@pytest.fixture
+def described(one_connection: None, tenant: Tenant) -> Any:
+    return schemathesis.openapi.from_wsgi("/api/v1/openapi.json", get_wsgi_application())
+
+
+@pytest.fixture
+def objects(tenant: Tenant, admin: User) -> dict[str, str]:
+    """What the paths may name, and the caller's token."""
+    version = save_version(document_of(tenant), LEAN, "first", admin)
+    first = Beginning(source=LEAN, message="first")
+    create_preset(tenant.organisation, "lean", first, admin)
+    _, token = issue_token(admin, "ci", admin)
+    return {
+        "/tenants/": tenant.uid,
+        "/documents/": document_of(tenant).uid,
+        "/versions/": version.uid,
+        "/presets/": "lean",
+        "token": token,
+    }
+
+
+def operations() -> list[str]:
+    """As "GET /api/v1/tenants"."""
+    paths = api.get_openapi_schema()["paths"]
+    return [f"{method.upper()} {path}" for path in paths for method in paths[path]]
+
+
+@pytest.mark.parametrize("operation", operations())
+def test_no_request_is_a_fault_and_no_answer_is_undescribed(
+    described: Any, objects: dict[str, str], operation: str
+) -> None:
+    method, _, path = operation.partition(" ")
+    headers = {"authorization": f"Bearer {objects['token']}"}
+
+    @given(case=described[path][method].as_strategy())
+    @settings(
+        max_examples=EXAMPLES,
+        derandomize=True,
+        deadline=None,
+        phases=(Phase.generate,),
+        suppress_health_check=list(HealthCheck),
+        database=None,
+    )
+    def any_request(case: Any) -> None:
+        case.call_and_validate(checks=CHECKS, headers=headers)
+        for prefix, name in objects.items():
+            if prefix in case.path and case.path_parameters:
+                case.path_parameters = dict.fromkeys(case.path_parameters, name)
+                case.call_and_validate(checks=CHECKS, headers=headers)
+
+    any_request()
