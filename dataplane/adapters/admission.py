@@ -40,6 +40,7 @@ class Admission:
             self.at,
             snapshot=tenant.hash,
             variant=tenant.variant.id if tenant.variant else "",
+            arm=tenant.variant.role if tenant.variant else "base",
         )
 
 

@@ -30,7 +30,9 @@ from dataplane.adapters.snapshot_file import node_identity
 from dataplane.adapters.snapshots import Snapshots, Tenant
 from dataplane.adapters.stores import StoreSet
 from dataplane.adapters.stores.choice import chosen
+from dataplane.adapters.stores.tally import COUNTERS
 from dataplane.adapters.telemetry import Telemetry
+from dataplane.adapters.uplink import Sink, Uplink
 from dataplane.adapters.upstream import UpstreamClient
 from dataplane.core import tokens
 from dataplane.core.config.resource import Source, Upstream
@@ -55,13 +57,21 @@ Secrets = Callable[[str], str | None]
 class Node:
     """One data-plane process: what it serves, what it keeps, and the requests in it."""
 
-    def __init__(self, settings: Settings, source: Source, secrets: Secrets | None = None) -> None:
-        """secrets: the key behind a key_ref, asked at every request; None: the environment's."""
+    def __init__(
+        self,
+        settings: Settings,
+        source: Source,
+        secrets: Secrets | None = None,
+        sink: Sink | None = None,
+    ) -> None:
+        """secrets: the key behind a key_ref, asked at every request; None: the environment's.
+
+        sink: who is told of every request; None for nobody.
+        """
         self.settings = settings
         self._secrets = secrets or settings.secret
         self.started_at = time.time()
         self.node_id, self.boot_id = node_identity(settings.state_dir)
-        self.telemetry = Telemetry()
         self.arrivals = Arrivals()
         self.store = StoreSet(
             settings.state_dir,
@@ -70,6 +80,9 @@ class Node:
             sweep_every_s=settings.store_sweep_every_s,
             encryption=settings.store_encryption,
         )
+        this = (self.node_id, self.boot_id)
+        self.uplink = Uplink(this, sink, stored=self._stored) if sink is not None else None
+        self.telemetry = Telemetry(self.uplink)
         failpoints.arm(settings.failpoint)
         self.snapshots = Snapshots(
             source,
@@ -110,6 +123,8 @@ class Node:
             # A node starts and serves without its control plane; it keeps asking.
             log.exception("cg.snapshot_refresh_failed")
         await self.publisher.start()
+        if self.uplink is not None:
+            self.uplink.start()
         self._following = asyncio.get_running_loop().create_task(self.snapshots.follow())
         log.info("cg.node_started node=%s tenants=%d", self.node_id, len(self.snapshots.tenants))
 
@@ -129,6 +144,8 @@ class Node:
         self.driver.close()
         await self._upstream.close()
         await self.publisher.stop()
+        if self.uplink is not None:
+            await self.uplink.stop()
         await self.store.close()
 
     @property
@@ -142,6 +159,10 @@ class Node:
             return
         backend, limits = chosen(tenant.body.store)
         self.store.configure(tenant.body.tenant, backend, limits)
+
+    def _stored(self, tenant: str) -> dict[str, int]:
+        stats = self.store.stats(tenant)
+        return {name: getattr(stats, name) for name in COUNTERS}
 
     @property
     def pinned(self) -> int:

@@ -12,6 +12,7 @@ from collections import Counter
 
 from dataplane.adapters.tenant_refusals import TenantRefusals
 from dataplane.adapters.totals import Totals
+from dataplane.adapters.uplink import Uplink
 from dataplane.core.record import Record
 from dataplane.core.report import StepReport
 
@@ -44,7 +45,9 @@ class Seen:
 class Telemetry:
     """The totals of every tenant, "" for what belongs to none, and of the process."""
 
-    def __init__(self) -> None:
+    def __init__(self, uplink: Uplink | None = None) -> None:
+        """uplink: who else is told; None where nobody listens."""
+        self.uplink = uplink
         self.process = Totals()
         self.refusals = TenantRefusals()
         self._changed: set[str] = set()
@@ -54,7 +57,7 @@ class Telemetry:
 
     def add(self, record: Record) -> None:
         seen = self._seen.setdefault(record.tenant, {})
-        self._count(record.tenant, totals_of(record, seen))
+        self._count(record.tenant, totals_of(record, seen), record)
         for step in record.report.steps if record.report else ():
             for name in step.undeclared:
                 self._log_undeclared(step.component, name)
@@ -83,10 +86,12 @@ class Telemetry:
         changed, self._changed = self._changed, set()
         return changed
 
-    def _count(self, tenant: str, change: Totals) -> None:
+    def _count(self, tenant: str, change: Totals, record: Record | None = None) -> None:
         self._tenants.setdefault(tenant, Totals()).merge(change)
         self.process.merge(change)
         self._changed.add(tenant)
+        if self.uplink is not None and not self.uplink.offer(tenant, change, record):
+            self._count("", Totals(counts=Counter({"telemetry_dropped": 1})))
 
     def _log_undeclared(self, component: str, name: str) -> None:
         known = self._undeclared

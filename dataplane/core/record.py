@@ -20,7 +20,7 @@ class Record:
     byte for the client. cost_usd: None for unknown. outcome: ok, error, truncated or
     client_disconnect. error_type: what the provider called its error. pristine_resend: "", or how
     the unchanged body fared after the provider refused the changed one: recovered, or same.
-    variant: id of the configuration in force.
+    variant: id of the configuration in force. arm: its part in a rollout.
     """
 
     request_id: str
@@ -54,6 +54,7 @@ class Record:
     rewrite_failed: bool = False
     pristine_resend: str = ""
     variant: str = ""
+    arm: str = "base"
 
     def take(self, outgoing: Outgoing) -> None:
         """Note what the request became."""

@@ -45,7 +45,8 @@ class Recoveries:
 
     wasted_tokens: of the resolved originals. strays: calls of the verdict tool by an agent.
     oversize: originals left out of a continuation. missed: the calls behind `unresolved`; an id
-    that no marker of ours can have is "", because it may be any text.
+    that no marker of ours can have is "", because it may be any text. given: ids of the
+    originals that were given back.
     """
 
     bounces: int = 0
@@ -55,6 +56,7 @@ class Recoveries:
     oversize: int = 0
     repaired: list[Repaired] = field(default_factory=list)
     missed: list[Missed] = field(default_factory=list)
+    given: list[str] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -79,8 +81,9 @@ class Recovery:
             found.append(_text(recalled))
             self._count(call, recalled)
         self._keep_within(found, room_bytes)
-        for text in found:
+        for call, text in zip(calls, found, strict=True):
             if text is not None:
+                self.counts.given.append(call.marker_id or "")
                 self.counts.bounces += 1
                 self.counts.wasted_tokens += Content(text).tokens
         return [

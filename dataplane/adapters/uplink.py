@@ -1,0 +1,233 @@
+"""Reports to the control plane what every request came to, and never makes a request wait.
+
+A request puts what it came to into a bounded queue. Where there is no room its row is dropped and
+counted, and its counters are added up all the same. One task shapes what was queued, numbers the
+batches and sends them, each again until it is taken.
+Source: 03-proxy-and-recovery.md 9.9; 04-controlplane-and-dashboard.md 10.2.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import logging
+import time
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from typing import Protocol
+
+import msgspec
+
+from dataplane.adapters.totals import Totals
+from dataplane.adapters.uplink_rows import Finished, Moved, Reported, row_of
+from dataplane.core.record import Record
+from dataplane.core.uplink import BATCH_MAX_BYTES, BUCKET_S
+
+log = logging.getLogger("headrace.uplink")
+
+QUEUE_MAX = 8_000
+KEYS_MAX = 20_000
+EVERY_S = 0.5
+HEARTBEAT_S = 5.0
+LAST_WORD_S = 5.0
+BACKOFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)
+_ROOM_BYTES = BATCH_MAX_BYTES - 4096
+_HOUR_MS = 3_600_000
+Key = tuple[int, str, str]
+
+
+class RejectedError(Exception):
+    """The receiver will never take this batch; sending it again would be in vain."""
+
+
+class Sink(Protocol):
+    """Where batches go. Anything raised but RejectedError means: try again later."""
+
+    async def send(self, body: bytes) -> None:
+        """Returns once the batch is safe on the other side."""
+
+
+class _Batch(msgspec.Struct):
+    """dataplane.core.uplink.Batch with its parts written already."""
+
+    node_id: str
+    boot_id: str
+    seq: int
+    sent_at: int
+    claimed: int
+    dropped: int
+    rows: list[msgspec.Raw]
+    deltas: list[msgspec.Raw]
+
+
+class Uplink:
+    """The reports of one process. clock: seconds since the epoch.
+
+    stored: the counters that the store of a tenant keeps, by name, since the start.
+    """
+
+    def __init__(
+        self,
+        node: tuple[str, str],
+        sink: Sink,
+        *,
+        stored: Callable[[str], Mapping[str, int]] = lambda _: {},
+        clock: Callable[[], float] = time.time,
+    ) -> None:
+        """node: its id and the id of this life of it."""
+        self._node_id, self._boot_id = node
+        self._sink = sink
+        self._stored = stored
+        self._clock = clock
+        self._queue: list[Finished] = []
+        self._overflow: dict[Key, Moved] = {}
+        self._moved: dict[Key, Moved] = {}
+        self._rows: list[msgspec.Raw] = []
+        self._unsent: _Batch | None = None
+        self._reported = Reported()
+        self._known_stored: dict[str, Mapping[str, int]] = {}
+        self._seq = 0
+        self._claimed = 0
+        self._dropped = 0
+        self._last_sent = 0.0
+        self._flushing = asyncio.Lock()
+        self._stopping = asyncio.Event()
+        self._task: asyncio.Task[None] | None = None
+
+    # ---- on the request path ----------------------------------------------------------------
+
+    def offer(self, tenant: str, change: Totals, record: Record | None = None) -> bool:
+        """Take what a request came to; False when its row found no room. Never waits."""
+        bucket_at = int(self._clock()) // BUCKET_S * BUCKET_S * 1000
+        finished = Finished(bucket_at, tenant, change, record)
+        if len(self._queue) + len(self._rows) < QUEUE_MAX:
+            self._queue.append(finished)
+            return True
+        _add(self._overflow, finished)
+        self._dropped += record is not None
+        return record is None
+
+    # ---- beside it --------------------------------------------------------------------------
+
+    def start(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._flush_often())
+
+    async def stop(self) -> None:
+        """Send what is left, as far as that is possible within a moment."""
+        if self._task is None:
+            return
+        self._stopping.set()
+        await asyncio.wait((self._task,), timeout=LAST_WORD_S)
+        self._task.cancel()
+        await asyncio.gather(self._task, return_exceptions=True)
+
+    async def flush(self) -> None:
+        """Send everything that was offered until now; raises what the sink raises."""
+        async with self._flushing:
+            taken, self._queue = self._queue, []
+            overflow, self._overflow = self._overflow, {}
+            await asyncio.to_thread(self._shape, taken, overflow)
+            while await self._send_next():
+                pass
+
+    async def _flush_often(self) -> None:
+        """Until it is told to stop, and once more then."""
+        failures, is_last = 0, False
+        while not is_last:
+            await self._pause(BACKOFF_S[min(failures, len(BACKOFF_S)) - 1] if failures else EVERY_S)
+            is_last = self._stopping.is_set()
+            try:
+                await self.flush()
+                failures = 0
+            except Exception:
+                failures += 1
+                if failures == 1:
+                    log.warning("cg.uplink_failed", exc_info=True)
+
+    async def _pause(self, seconds: float) -> None:
+        with contextlib.suppress(TimeoutError):
+            async with asyncio.timeout(seconds):
+                await self._stopping.wait()
+
+    def _shape(self, taken: list[Finished], overflow: dict[Key, Moved]) -> None:
+        for key, moved in overflow.items():
+            _merge(self._moved, key, moved)
+        for finished in taken:
+            _add(self._moved, finished)
+            if finished.record is not None:
+                row = row_of(finished.record, finished.change, self._reported)
+                self._rows.append(msgspec.Raw(msgspec.json.encode(row)))
+        self._add_stored({finished.tenant for finished in taken})
+
+    def _add_stored(self, tenants: Iterable[str]) -> None:
+        """What the stores of these tenants counted since they were last looked at."""
+        now = int(self._clock()) // BUCKET_S * BUCKET_S * 1000
+        for tenant in tenants:
+            counted = dict(self._stored(tenant))
+            known = self._known_stored.get(tenant, {})
+            change = Counter({name: n - known.get(name, 0) for name, n in counted.items()})
+            self._known_stored[tenant] = counted
+            if any(change.values()):
+                _add(self._moved, Finished(now, tenant, Totals(counts=change)))
+
+    async def _send_next(self) -> bool:
+        """Send one batch; False when there is nothing to say and it was said lately."""
+        batch = self._unsent or self._next()
+        if batch is None:
+            return False
+        self._unsent = batch
+        batch.sent_at = int(self._clock() * 1000)
+        try:
+            await self._sink.send(msgspec.json.encode(batch))
+        except RejectedError as error:
+            log.error("cg.uplink_rejected seq=%d %s", batch.seq, error)
+        self._unsent = None
+        self._last_sent = self._clock()
+        return bool(self._rows or self._moved)
+
+    def _next(self) -> _Batch | None:
+        is_silent = not (self._rows or self._moved or self._dropped)
+        if is_silent and self._clock() - self._last_sent < HEARTBEAT_S:
+            return None
+        deltas: list[msgspec.Raw] = []
+        room = _ROOM_BYTES
+        for key in list(self._moved):
+            moved = self._moved[key]
+            raw = msgspec.json.encode(moved.delta(*key))
+            if len(raw) > room and deltas:
+                break
+            room -= len(raw)
+            del self._moved[key]
+            self._claimed += moved.totals.counts["all_requests"]
+            deltas.append(msgspec.Raw(raw))
+        rows = self._rows[: _fitting(self._rows, room)]
+        del self._rows[: len(rows)]
+        self._seq += 1
+        dropped, self._dropped = self._dropped, 0
+        return _Batch(
+            self._node_id, self._boot_id, self._seq, 0, self._claimed, dropped, rows, deltas
+        )
+
+
+def _fitting(rows: list[msgspec.Raw], room: int) -> int:
+    """How many of the first rows fit into so many bytes."""
+    for count, row in enumerate(rows):
+        room -= len(bytes(row)) + 1
+        if room < 0:
+            return count
+    return len(rows)
+
+
+def _add(moved: dict[Key, Moved], finished: Finished) -> None:
+    _place(moved, (finished.bucket_at, finished.tenant, finished.arm)).take(finished)
+
+
+def _merge(moved: dict[Key, Moved], key: Key, other: Moved) -> None:
+    _place(moved, key).merge(other)
+
+
+def _place(moved: dict[Key, Moved], key: Key) -> Moved:
+    """Where this is added up; by the hour once a long outage has filled memory with buckets."""
+    if key not in moved and len(moved) >= KEYS_MAX:
+        key = (key[0] // _HOUR_MS * _HOUR_MS, *key[1:])
+    return moved.setdefault(key, Moved())

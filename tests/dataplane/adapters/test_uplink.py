@@ -1,0 +1,264 @@
+"""A node's reports: nothing waits for them, nothing is said twice, and counters are never lost."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from decimal import Decimal
+
+import pytest
+
+from dataplane.adapters import uplink as uplinks
+from dataplane.adapters.telemetry import Telemetry
+from dataplane.adapters.uplink import RejectedError, Uplink
+from dataplane.core import uplink as wire
+from dataplane.core.declaration import Kind
+from dataplane.core.expand.recovery import Missed, Recoveries
+from dataplane.core.record import Record
+from dataplane.core.report import RunReport, StepReport
+from dataplane.core.spread import SLOTS, quantile_ms, slot_of
+from dataplane.core.wire.usage import Usage
+
+NOW = 1_800_000_005.0
+
+
+class Receiver:
+    """A sink that keeps what it is sent; `refuses` is raised as often as it says."""
+
+    def __init__(self, *refuses: Exception) -> None:
+        self.batches: list[wire.Batch] = []
+        self._refuses = list(refuses)
+
+    async def send(self, body: bytes) -> None:
+        assert len(body) <= wire.BATCH_MAX_BYTES
+        if self._refuses:
+            raise self._refuses.pop(0)
+        self.batches.append(wire.decode(body))
+
+    @property
+    def rows(self) -> list[wire.RequestRow]:
+        return [row for batch in self.batches for row in batch.rows]
+
+    def counted(self, name: str) -> int:
+        return sum(d.counts.get(name, 0) for batch in self.batches for d in batch.deltas)
+
+
+class Stored:
+    """The counters of a store, which only ever grow."""
+
+    def __init__(self) -> None:
+        self.refused = 0
+
+    def __call__(self, tenant: str) -> dict[str, int]:
+        return {"stash_refused": self.refused}
+
+
+def reporting(sink: Receiver, **more: object) -> tuple[Telemetry, Uplink]:
+    link = Uplink(("node-a", "boot-1"), sink, clock=lambda: NOW, **more)  # type: ignore[arg-type]
+    return Telemetry(link), link
+
+
+def record(number: int = 0, *, tenant: str = "ten_orchid", **more: object) -> Record:
+    """A request on which mask removed one output and declined three, on two gates."""
+    step = StepReport(
+        "mask",
+        Kind.OFFLOAD,
+        1000,
+        600,
+        duration_ms=2.0,
+        keys={"91c9568c40c8d8d1": 400},
+        gates=Counter({"cached_prefix": 2, "below_min_tokens": 1}),
+        fresh_saved=400,
+    )
+    fields: dict[str, object] = {
+        "session": "s1",
+        "model": "claude",
+        "status": 200,
+        "report": RunReport(1000, 600, 900, [step]),
+        "usage": Usage(fresh_input=10, cache_read=20, output=5),
+        "cost_usd": Decimal("0.004900"),
+        "added_ms": 3.0,
+        **more,
+    }
+    return Record(f"R{number}", tenant, "messages", "anthropic", NOW, **fields)  # type: ignore[arg-type]
+
+
+async def test_a_finished_request_is_one_row_and_moves_the_counters() -> None:
+    sink = Receiver()
+    telemetry, link = reporting(sink)
+
+    telemetry.add(record())
+    await link.flush()
+
+    (batch,) = sink.batches
+    (row,), (delta,) = batch.rows, batch.deltas
+    assert (batch.node_id, batch.boot_id, batch.seq, batch.claimed) == ("node-a", "boot-1", 1, 1)
+    assert (row.session, row.tokens_before, row.tokens_after, row.cost_usd) == (
+        "s1", 1000, 600, "0.004900",
+    )  # fmt: skip
+    assert row.minted == [wire.MarkerRow("91c9568c40c8d8d1", "mask", 400)]
+    assert delta.counts["requests"] == 1
+    assert delta.bucket_at == 1_800_000_000_000
+
+
+async def test_candidates_and_requests_of_a_gate_are_counted_apart() -> None:
+    sink = Receiver()
+    telemetry, link = reporting(sink)
+
+    telemetry.add(record())
+    telemetry.add(record(1))
+    await link.flush()
+
+    mask = sink.batches[0].deltas[0].components["mask"]
+    assert mask.gates == {"cached_prefix": 4, "below_min_tokens": 2}
+    assert mask.gate_requests == {"cached_prefix": 2, "below_min_tokens": 2}
+
+
+async def test_a_marker_that_is_replayed_is_reported_once() -> None:
+    sink = Receiver()
+    telemetry, link = reporting(sink)
+
+    telemetry.add(record(0))
+    telemetry.add(record(1))
+    await link.flush()
+
+    assert [len(row.minted) for row in sink.rows] == [1, 0]
+
+
+async def test_a_recovery_that_failed_names_its_marker_and_its_cause() -> None:
+    sink = Receiver()
+    telemetry, link = reporting(sink)
+    recoveries = Recoveries(
+        unresolved=Counter({"expired": 1}), missed=[Missed("91c9568c40c8d8d1", "expired")]
+    )
+
+    telemetry.add(record(recoveries=recoveries))
+    await link.flush()
+
+    assert sink.rows[0].recoveries == [wire.RecoveryRow("91c9568c40c8d8d1", "expired")]
+    assert sink.batches[0].deltas[0].unresolved == {"expired": 1}
+
+
+async def test_a_full_queue_drops_rows_and_says_so_but_keeps_every_counter(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # 08 D-12
+    monkeypatch.setattr(uplinks, "QUEUE_MAX", 10)
+    sink = Receiver()
+    telemetry, link = reporting(sink)
+
+    for number in range(500):
+        telemetry.add(record(number))
+    await link.flush()
+
+    assert len(sink.rows) == 10
+    assert sum(batch.dropped for batch in sink.batches) == 490
+    assert sink.counted("all_requests") == 500
+    assert telemetry.process.counts["telemetry_dropped"] == 490
+
+
+async def test_a_batch_that_was_not_taken_is_sent_again_under_its_number() -> None:
+    sink = Receiver(ConnectionError("down"))
+    telemetry, link = reporting(sink)
+    telemetry.add(record(0))
+    with pytest.raises(ConnectionError):
+        await link.flush()
+
+    telemetry.add(record(1))
+    await link.flush()
+
+    assert [batch.seq for batch in sink.batches] == [1, 2]
+    assert [row.request_id for row in sink.rows] == ["R0", "R1"]
+
+
+async def test_a_batch_that_will_never_be_taken_is_given_up_and_its_number_stays_missing() -> None:
+    sink = Receiver(RejectedError("too large"))
+    telemetry, link = reporting(sink)
+    telemetry.add(record(0))
+    await link.flush()
+
+    telemetry.add(record(1))
+    await link.flush()
+
+    assert [batch.seq for batch in sink.batches] == [2]
+    assert sink.batches[0].claimed == 2
+
+
+async def test_nothing_happening_is_reported_too_so_that_silence_means_something() -> None:
+    sink = Receiver()
+    _, link = reporting(sink)
+
+    await link.flush()
+
+    assert [(batch.seq, batch.rows, batch.deltas) for batch in sink.batches] == [(1, [], [])]
+
+
+async def test_what_the_store_counted_since_the_last_report_is_in_the_next() -> None:
+    sink, stored = Receiver(), Stored()
+    telemetry, link = reporting(sink, stored=stored)
+
+    for refused in (2, 5):
+        stored.refused = refused
+        telemetry.add(record())
+        await link.flush()
+
+    assert [d.counts["stash_refused"] for b in sink.batches for d in b.deltas] == [2, 3]
+
+
+async def test_many_rows_go_in_batches_of_bounded_size() -> None:
+    sink = Receiver()
+    telemetry, link = reporting(sink)
+
+    for number in range(4000):
+        telemetry.add(record(number))
+    await link.flush()
+
+    assert len(sink.batches) > 1
+    assert len(sink.rows) == 4000
+
+
+async def test_stopping_sends_what_is_left() -> None:
+    sink = Receiver()
+    telemetry, link = reporting(sink)
+    link.start()
+
+    telemetry.add(record())
+    await link.stop()
+
+    assert len(sink.rows) == 1
+
+
+async def test_requests_are_taken_while_a_batch_is_on_its_way() -> None:
+    taken = asyncio.Event()
+
+    class Slow(Receiver):
+        async def send(self, body: bytes) -> None:
+            await taken.wait()
+            await super().send(body)
+
+    sink = Slow()
+    telemetry, link = reporting(sink)
+    telemetry.add(record(0))
+    flushing = asyncio.ensure_future(link.flush())
+    await asyncio.sleep(0.01)
+
+    telemetry.add(record(1))
+    taken.set()
+    await flushing
+    await link.flush()
+
+    assert [row.request_id for row in sink.rows] == ["R0", "R1"]
+
+
+@pytest.mark.parametrize("milliseconds", [0.0, 0.02, 1.0, 700.0, 10**9])
+def test_a_duration_lies_in_one_of_the_slots(milliseconds: float) -> None:
+    assert 0 <= slot_of(milliseconds) < SLOTS
+
+
+def test_percentiles_of_added_up_slots_are_those_of_all_durations() -> None:
+    fast, slow = Counter({slot_of(1.0): 90}), Counter({slot_of(900.0): 10})
+
+    both = fast + slow
+
+    assert quantile_ms(both, 0.5) == pytest.approx(1.0)
+    assert quantile_ms(both, 0.95) == pytest.approx(1000.0)
+    assert quantile_ms({}, 0.5) is None
