@@ -18,7 +18,7 @@ from controlplane.ui import (
 
 DOCUMENT = "config/<slug:handle>"
 VERSION = f"{DOCUMENT}/versions/<int:number>"
-PRESET = "presets/<slug:handle>"
+PRESET = "presets/<slug:preset>"
 PRESET_VERSION = f"{PRESET}/versions/<int:number>"
 
 urlpatterns = [
@@ -43,7 +43,7 @@ urlpatterns = [
     path(f"{VERSION}/restore", config_history.restore, name="config-restore"),
     path(f"{DOCUMENT}/diff", config_history.diff, name="config-diff"),
     path("presets", presets.presets, name="presets"),
-    path(PRESET, presets.preset, name="preset"),
+    path(PRESET, presets.one, name="preset"),
     path(f"{PRESET}/clone", presets.clone, name="preset-clone"),
     path(f"{PRESET}/archive", presets.archive, name="preset-archive"),
     path(f"{PRESET_VERSION}/promotion", presets.ask_promotion, name="preset-promotion"),

@@ -11,6 +11,7 @@ from django.views.decorators.http import require_safe
 
 from controlplane.ui.frame import PersonRequest, page
 from controlplane.ui.problem_rows import SIGNS
+from dataplane.core.components import components
 from dataplane.core.config.phrases import Wording
 from dataplane.core.config.wording import WORDINGS
 
@@ -42,13 +43,23 @@ class Entry:
     fix: tuple[Piece, ...]
 
 
+@dataclass(frozen=True, slots=True)
+class Refused:
+    """A key of a component that is answered with the code, why, and what to write instead."""
+
+    key: str
+    reason: str
+    replacement: str
+
+
 @login_required
 @require_safe
 def error(request: PersonRequest, code: str) -> HttpResponse:
     wording = WORDINGS.get(code)
     if wording is None:
         raise Http404
-    return page(request, "configs/error.html", {"entry": entry(code, wording)}, here="ui:config")
+    context = {"entry": entry(code, wording), "refused": refused(code)}
+    return page(request, "configs/error.html", context, here="ui:config")
 
 
 @login_required
@@ -69,6 +80,16 @@ def entry(code: str, wording: Wording) -> Entry:
         message=pieces(wording.message),
         reason=pieces(wording.reason),
         fix=pieces(wording.fix),
+    )
+
+
+def refused(code: str) -> tuple[Refused, ...]:
+    """Every key that the components declare to be answered with this code."""
+    return tuple(
+        Refused(f"{name}.{key}", refusal.reason, refusal.replacement)
+        for name, declared in components().items()
+        for key, refusal in declared.refusals.items()
+        if refusal.code == code
     )
 
 

@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from controlplane.configs import form_fields
 from controlplane.configs.form_fields import Field, Group
+from controlplane.ui.numerals import plural
 from dataplane.core.components import components
 from dataplane.core.config.resolve import Effective
 from dataplane.core.declaration import Kind
@@ -78,7 +79,7 @@ class Section:
         if not self.controls:
             return "no keys"
         written = sum(control.is_written for control in self.controls)
-        return f"{written} of {len(self.controls)} keys written"
+        return f"{written} of {plural(len(self.controls), 'key')} written"
 
 
 @dataclass(frozen=True, slots=True)

@@ -72,21 +72,21 @@ def packaged(name: str) -> str:
 
 @login_required
 @require_safe
-def preset(request: PersonRequest, handle: str) -> HttpResponse:
-    return preset_page(request, handle)
+def one(request: PersonRequest, preset: str) -> HttpResponse:
+    return preset_page(request, preset)
 
 
 def preset_page(
-    request: PersonRequest, handle: str, status: int = HTTPStatus.OK, **refused: object
+    request: PersonRequest, preset: str, status: int = HTTPStatus.OK, **refused: object
 ) -> HttpResponse:
     """refused: what was posted and why it was not taken."""
     scope = scope_of_user(request.user)
-    row = _row_of(scope, handle)
+    row = _row_of(scope, preset)
     own = visible.presets(scope).filter(uid=row.uid).first() if row.uid else None
     source = _promoted_text(own) if own else packaged(row.name)
     context = {
         "row": row,
-        "handle": handle,
+        "handle": preset,
         "steps": steps(source, row.pipeline),
         "own": own,
         "source": source,
@@ -100,10 +100,10 @@ def preset_page(
     return page(request, "configs/preset.html", context, here=HERE, status=status)
 
 
-def _row_of(scope: Scope, handle: str) -> PresetRow:
+def _row_of(scope: Scope, preset: str) -> PresetRow:
     """Http404 for one that is unknown or not to be seen."""
     for row in preset_rows(scope, archived=True):
-        if handle in (row.uid or row.name,):
+        if preset in (row.uid or row.name,):
             return row
     raise Http404
 
@@ -117,10 +117,10 @@ def _usage(scope: Scope, name: str, own: Preset | None) -> Usage:
     return usage_of(name, own.organisation if own else None, list(visible.organisations(scope)))
 
 
-def own_preset(request: PersonRequest, handle: str) -> Preset:
+def own_preset(request: PersonRequest, preset: str) -> Preset:
     """One that may be changed; Http404 and PermissionDenied otherwise."""
     scope = scope_of_user(request.user)
-    found = visible.presets(scope).filter(uid=handle).first()
+    found = visible.presets(scope).filter(uid=preset).first()
     if found is None:
         raise Http404
     if not visible.may_write(scope, found.document):
@@ -130,15 +130,15 @@ def own_preset(request: PersonRequest, handle: str) -> Preset:
 
 @login_required
 @require_POST
-def clone(request: PersonRequest, handle: str) -> HttpResponse:
+def clone(request: PersonRequest, preset: str) -> HttpResponse:
     """A copy in an organisation; it is promoted at once, because nobody uses it yet."""
     scope = scope_of_user(request.user)
-    row = _row_of(scope, handle)
+    row = _row_of(scope, preset)
     form = CloneForm(request.POST)
     place = _place(scope, request.POST.get("organisation", ""))
     if not form.is_valid():
         return _not_cloned(
-            request, handle, " ".join(str(error) for error in form.errors.get("name", ()))
+            request, preset, " ".join(str(error) for error in form.errors.get("name", ()))
         )
     first = Beginning(
         source=_text_of(scope, row),
@@ -148,18 +148,18 @@ def clone(request: PersonRequest, handle: str) -> HttpResponse:
     try:
         made = create_preset(place, form.cleaned_data["name"], first, request.user)
     except ValidationError as refused:
-        return _not_cloned(request, handle, " ".join(refused.messages))
+        return _not_cloned(request, preset, " ".join(refused.messages))
     except ConfigError as refused:
         said = " ".join(problem.message for problem in refused.problems)
-        return _not_cloned(request, handle, f"It cannot be cloned: {said}")
+        return _not_cloned(request, preset, f"It cannot be cloned: {said}")
     messages.success(request, f"{made.name} is a copy of {row.name}. It can be edited now.", "ok")
     return redirect("ui:config-text", made.document.uid)
 
 
-def _not_cloned(request: PersonRequest, handle: str, problem: str) -> HttpResponse:
+def _not_cloned(request: PersonRequest, preset: str, problem: str) -> HttpResponse:
     name = request.POST.get("name", "")
     status = HTTPStatus.UNPROCESSABLE_ENTITY
-    return preset_page(request, handle, status, clone_problem=problem, name=name)
+    return preset_page(request, preset, status, clone_problem=problem, name=name)
 
 
 def _text_of(scope: Scope, row: PresetRow) -> str:
@@ -181,15 +181,15 @@ def _place(scope: Scope, uid: str) -> Organisation:
 
 @login_required
 @require_safe
-def ask_promotion(request: PersonRequest, handle: str, number: int) -> HttpResponse:
+def ask_promotion(request: PersonRequest, preset: str, number: int) -> HttpResponse:
     """Says what promoting would change, and for whom, before anything does."""
-    own = own_preset(request, handle)
+    own = own_preset(request, preset)
     version = _version(own, number)
     promoted = own.document.promoted
     before = promoted.source if promoted else ""
     context = {
         "own": own,
-        "handle": handle,
+        "handle": preset,
         "version": version,
         "promoted": promoted,
         "is_older": promoted is not None and version.number < promoted.number,
@@ -201,8 +201,8 @@ def ask_promotion(request: PersonRequest, handle: str, number: int) -> HttpRespo
 
 @login_required
 @require_POST
-def make_promotion(request: PersonRequest, handle: str, number: int) -> HttpResponse:
-    own = own_preset(request, handle)
+def make_promotion(request: PersonRequest, preset: str, number: int) -> HttpResponse:
+    own = own_preset(request, preset)
     version = _version(own, number)
     message = request.POST.get("message", "").strip() or f"Promote version {number}"
     try:
@@ -210,9 +210,9 @@ def make_promotion(request: PersonRequest, handle: str, number: int) -> HttpResp
     except ConfigError as refused:
         said = f"Not promoted: it would break a tenant that follows it. {refused}"
         messages.error(request, said, "alarm")
-        return redirect("ui:preset-promotion", handle, number)
+        return redirect("ui:preset-promotion", preset, number)
     messages.success(request, f"Version {number} of {own.name} is in force.", "ok")
-    return redirect("ui:preset", handle)
+    return redirect("ui:preset", preset)
 
 
 def _version(own: Preset, number: int) -> ConfigVersion:
@@ -226,11 +226,11 @@ def _version(own: Preset, number: int) -> ConfigVersion:
 
 @login_required
 @require_POST
-def archive(request: PersonRequest, handle: str) -> HttpResponse:
+def archive(request: PersonRequest, preset: str) -> HttpResponse:
     """archived=no offers it again."""
-    own = own_preset(request, handle)
+    own = own_preset(request, preset)
     archived = request.POST.get("archived") != "no"
     archive_preset(own, request.user, archived=archived)
     said = "is archived: it is not offered for new uses" if archived else "is offered again"
     messages.success(request, f"{own.name} {said}.", "ok")
-    return redirect("ui:preset", handle)
+    return redirect("ui:preset", preset)

@@ -45,6 +45,7 @@ const look = CM.EditorView.theme({
   ".cm-lintRange-warning, .cm-lintRange-info": { textDecorationColor: "var(--watch)" },
   ".cm-lintRange-active": { backgroundColor: "var(--selected)" },
   ".cm-lintPoint": { display: "none" },
+  ".cm-problems": { minWidth: "2.25rem" },
   ".cm-problems .cm-gutterElement": { display: "flex", alignItems: "center", justifyContent: "center", width: "2.25rem" },
   ".sign": { display: "inline-flex", alignItems: "center", gap: ".125rem", padding: "0", border: "none", background: "none", font: "600 var(--text-xs)/1 var(--font-text)", cursor: "pointer" },
   ".sign svg": { width: ".8125rem", height: ".8125rem", fill: "none", stroke: "currentColor", strokeWidth: "1.5", strokeLinecap: "round", strokeLinejoin: "round" },
@@ -169,7 +170,6 @@ function drawnMarks(doc, found) {
 const signs = CM.gutter({
   class: "cm-problems",
   markers: (view) => view.state.field(marked).signs,
-  initialSpacer: () => new Sign({ level: "error", from: 0, row: "", message: "" }),
 });
 
 function reveal(id) {
@@ -204,7 +204,9 @@ function extensions(label) {
       CM.indentWithTab,
     ])),
     // Escape gives Tab back to the page, for as long as the editor keeps the focus.
-    CM.keymap.of([{ key: "Escape", run: (view) => { view.setTabFocusMode(true); return false; } }]),
+    CM.Prec.highest(CM.keymap.of([
+      { key: "Escape", run: (view) => { view.setTabFocusMode(true); return false; } },
+    ])),
     CM.EditorView.domEventHandlers({
       blur: (_event, view) => { view.setTabFocusMode(false); },
       beforeinput: typedOver,
@@ -288,6 +290,11 @@ function go(view, row) {
 function listen(view) {
   document.addEventListener("htmx:afterSwap", (event) => {
     if (event.detail.target.id === "problem-list") mark(view);
+  });
+  document.addEventListener("htmx:oobAfterSwap", () => {
+    for (const time of document.querySelectorAll("#save-why time")) {
+      time.textContent = new Date(time.dateTime).toLocaleTimeString("en-GB");
+    }
   });
   document.addEventListener("click", (event) => {
     const button = event.target.closest("button[name=fix]");

@@ -79,7 +79,11 @@ def test_clearing_a_control_deletes_the_key_and_keeps_its_comment(client: Client
 def test_ticking_a_component_puts_it_behind_its_like(client: Client) -> None:
     text = sent(client, **{"use.dedup": "on"})
 
-    assert text.splitlines()[2:5] == ["  - mask        # first", "  - dedup", "  - cachesplit  # last"]
+    assert text.splitlines()[2:5] == [
+        "  - mask        # first",
+        "  - dedup",
+        "  - cachesplit  # last",
+    ]
 
 
 def test_taking_the_tick_away_leaves_the_block(client: Client) -> None:
@@ -146,8 +150,12 @@ def test_a_late_form_shows_the_three_texts(client: Client, admin: User, tenant: 
     ("kept", "new", "expected"),
     [
         pytest.param([], ["mask"], ["mask"], id="alone"),
-        pytest.param(["mask", "cachesplit"], ["format"], ["format", "mask", "cachesplit"], id="first"),
-        pytest.param(["format"], ["cachesplit", "mask"], ["format", "mask", "cachesplit"], id="two"),
+        pytest.param(
+            ["mask", "cachesplit"], ["format"], ["format", "mask", "cachesplit"], id="first"
+        ),
+        pytest.param(
+            ["format"], ["cachesplit", "mask"], ["format", "mask", "cachesplit"], id="two"
+        ),
     ],
 )
 def test_new_components_stand_where_their_kind_belongs(

@@ -36,7 +36,8 @@ def test_restoring_saves_the_old_text_as_the_next_version(
     client.post("/config/orchid/versions/1/restore", {"message": "back", "based_on": 2})
 
     head = document_of(two_versions).head
-    assert head and (head.number, head.source, head.message) == (3, FIRST, "back")
+    assert head
+    assert (head.number, head.source, head.message) == (3, FIRST, "back")
 
 
 def test_restoring_over_a_version_that_one_has_not_seen_changes_nothing(
@@ -46,7 +47,8 @@ def test_restoring_over_a_version_that_one_has_not_seen_changes_nothing(
 
     assert "version 2 was saved meanwhile" in answer.content.decode()
     head = document_of(two_versions).head
-    assert head and head.number == 2
+    assert head
+    assert head.number == 2
 
 
 def test_a_comparison_says_what_changed_and_marks_the_lines(
@@ -79,8 +81,11 @@ def test_customising_changes_nothing_that_runs(client: Client, tenant: Tenant) -
 
     after = current_revision(tenant)
     head = document_of(tenant).head
-    assert head and head.number == 1
-    assert before and after and before.effective["pipeline"] == after.effective["pipeline"]
+    assert head
+    assert head.number == 1
+    assert before
+    assert after
+    assert before.effective["pipeline"] == after.effective["pipeline"]
     assert before.effective["components"] == after.effective["components"]
 
 
@@ -97,7 +102,8 @@ def test_following_again_is_asked_and_keeps_the_history(
     assert "/config/orchid/versions/2" in client.get("/config/orchid/versions").content.decode()
     client.post("/config/orchid/customise")
     head = document_of(two_versions).head
-    assert head and head.number == 4
+    assert head
+    assert head.number == 4
 
 
 def test_following_over_a_version_that_one_has_not_seen_changes_nothing(
@@ -106,10 +112,13 @@ def test_following_over_a_version_that_one_has_not_seen_changes_nothing(
     client.post("/config/orchid/follow", {"based_on": 1})
 
     head = document_of(two_versions).head
-    assert head and not head.is_tombstone
+    assert head
+    assert not head.is_tombstone
 
 
-def test_the_server_default_follows_nothing(browser: Browser, manager: User, tenant: Tenant) -> None:
+def test_the_server_default_follows_nothing(
+    browser: Browser, manager: User, tenant: Tenant
+) -> None:
     assert browser(manager).get("/config/server_default/follow").status_code == 403
 
 
@@ -132,7 +141,8 @@ def test_the_effective_view_says_where_each_value_comes_from(
 
 
 @pytest.mark.parametrize(
-    ("form", "expected"), [("yaml", "keep_recent: 5  # tenant:acme/orchid@v1:line 4"), ("json", "{")]
+    ("form", "expected"),
+    [("yaml", "keep_recent: 5  # tenant:acme/orchid@v1:line 4"), ("json", "{")],
 )
 def test_the_effective_document_can_be_taken_away(
     client: Client, tenant: Tenant, admin: User, form: str, expected: str

@@ -85,7 +85,8 @@ def test_a_valid_text_becomes_the_next_version(client: Client, tenant: Tenant) -
 
     assert answer.status_code == 302  # type: ignore[attr-defined]
     head = document_of(tenant).head
-    assert head and head.source == RIGHT
+    assert head
+    assert head.source == RIGHT
     page = client.get("/config/orchid").content.decode()
     assert "version 1 is live" in page
     assert shown_text(page) == RIGHT
@@ -103,6 +104,19 @@ def test_a_wrong_text_comes_back_with_each_problem_at_its_place(
     assert 'data-from="16" data-to="19"' in page
     assert shown_text(page) == "# 😀\npipeline: [msk]\n"
     assert 'value="mask alone"' in page
+
+
+def test_text_is_shown_as_text(client: Client, tenant: Tenant) -> None:
+    answer = saved(client, "pipeline: [</textarea><script>alert(1)</script>]\n")
+
+    assert "<script>alert" not in answer.content.decode()  # type: ignore[attr-defined]
+
+
+def test_a_text_that_starts_with_an_empty_line_keeps_it(client: Client, tenant: Tenant) -> None:
+    answer = saved(client, "\npipeline: [msk]\n")
+
+    page = answer.content.decode()  # type: ignore[attr-defined]
+    assert shown_text(page) == "\npipeline: [msk]\n"
 
 
 def test_a_message_is_asked_for(client: Client, tenant: Tenant) -> None:

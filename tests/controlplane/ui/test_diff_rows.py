@@ -10,7 +10,8 @@ LONG = "".join(f"line {number}\n" for number in range(40))
 def test_a_changed_line_marks_the_words_that_differ() -> None:
     (pair,) = pairs("keep: 3\n", "keep: 4\n")
 
-    assert pair.left and pair.right
+    assert pair.left
+    assert pair.right
     assert [piece.text for piece in pair.left.pieces if piece.is_marked] == ["3"]
     assert [piece.text for piece in pair.right.pieces if piece.is_marked] == ["4"]
     assert (pair.left.word, pair.right.word) == ("removed ", "added ")
@@ -19,7 +20,7 @@ def test_a_changed_line_marks_the_words_that_differ() -> None:
 def test_equal_lines_far_from_a_change_are_folded_into_one_sentence() -> None:
     listed = pairs(LONG, LONG + "more\n")
 
-    assert [pair.folded for pair in listed if pair.folded] == ["37 equal lines"]
+    assert [pair.folded.split() for pair in listed if pair.folded] == [["37", "equal", "lines"]]
     assert len(listed) == 1 + 3 + 1
 
 

@@ -74,11 +74,13 @@ def test_a_saved_version_works_for_nobody_until_it_is_promoted(
     client.post(f"/presets/{lean.uid}/versions/2/promote", {"message": "it is good"})
 
     lean.document.refresh_from_db()
-    assert lean.document.promoted and lean.document.promoted.number == 2
+    assert lean.document.promoted
+    assert lean.document.promoted.number == 2
     client.post(f"/presets/{lean.uid}/versions/1/promote", {"message": "it is not"})
     lean.document.refresh_from_db()
     assert lean.document.promoted.number == 1
-    assert lean.document.head and lean.document.head.number == 2
+    assert lean.document.head
+    assert lean.document.head.number == 2
 
 
 def test_uses_name_followers_and_those_that_pinned(
@@ -101,9 +103,7 @@ def test_an_archived_preset_is_listed_on_demand_only(client: Client, lean: Prese
     assert lean.uid in client.get("/presets").content.decode()
 
 
-def test_a_viewer_reads_and_changes_nothing(
-    browser: Browser, viewer: User, lean: Preset
-) -> None:
+def test_a_viewer_reads_and_changes_nothing(browser: Browser, viewer: User, lean: Preset) -> None:
     client = browser(viewer)
 
     assert client.get(f"/presets/{lean.uid}").status_code == 200
