@@ -22,6 +22,7 @@ from controlplane.accounts import vault  # noqa: E402  Django must be set up fir
 from controlplane.accounts.queries import held_key  # noqa: E402
 from controlplane.fleet import running  # noqa: E402
 from controlplane.fleet.source import EmbeddedSource  # noqa: E402
+from controlplane.live.application import Live  # noqa: E402
 from dataplane.asgi import Node  # noqa: E402
 from dataplane.settings import from_environment  # noqa: E402
 
@@ -40,15 +41,18 @@ class Gateway:
     def __init__(self) -> None:
         self._source: EmbeddedSource | None = None
         self._node: Node | None = None
+        self._live = Live()
         self._starting = asyncio.Lock()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
         if scope["type"] == "lifespan":
-            await self._live(receive, send)
+            await self._lifespan(receive, send)
             return
         node = self._node or await self.start()
         if is_data_plane(scope):
             await node(scope, receive, send)
+        elif Live.answers(scope):
+            await self._live(scope, receive, send)
         else:
             await django_application(scope, receive, send)
 
@@ -61,6 +65,7 @@ class Gateway:
                 node = Node(from_environment(), self._source, secrets=held_key)
                 await node.start()
                 running.register(node)
+                await self._live.start()
                 self._node = node
             return self._node
 
@@ -69,11 +74,12 @@ class Gateway:
         if self._node is None or self._source is None:
             return
         running.unregister()
+        await self._live.stop()
         await self._node.stop()
         self._source.close()
         self._node = self._source = None
 
-    async def _live(self, receive: Any, send: Any) -> None:
+    async def _lifespan(self, receive: Any, send: Any) -> None:
         await receive()
         try:
             await self.start()

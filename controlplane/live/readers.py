@@ -59,14 +59,14 @@ def reader_of(asked: Asked) -> Subscriber:
 def view_of(scope: Scope, asked: Asked, *, raw: bool = False) -> View:
     """The tenants and topics that were asked for, if all of them may be seen."""
     check_topics(asked.topics)
-    view = View(None, asked.topics, asked.window_s, raw)
+    view = View(None, asked.topics, asked.window_s, raw, scope)
     if not any(READ in grant.permissions for grant in scope.grants):
         raise RefusedError(HTTPStatus.FORBIDDEN, "auth.role_missing")
     if asked.tenant:
         tenant = scope.tenant(asked.tenant, READ)
         if tenant is None:
             raise RefusedError(HTTPStatus.NOT_FOUND, "not_found")
-        return replace(view, tenants=frozenset([tenant.uid]))
+        return replace(view, tenants=frozenset([tenant.uid]), tenant=tenant.uid)
     if scope.may(READ, None):
         return view
     uids = scope.tenants(READ).values_list("uid", flat=True)

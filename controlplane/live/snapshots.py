@@ -6,10 +6,23 @@ for its leaves. Source: 04-controlplane-and-dashboard.md sections 5.0 and 6.4.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from controlplane.live.messages import Frame, Message, framed
 from controlplane.live.subscriber import View
+from controlplane.telemetry.queries import (
+    SignalSeries,
+    Window,
+    component,
+    component_series,
+    signal_series,
+)
+from controlplane.telemetry.queries.components import EVENT, GATE
+from controlplane.ui.gate_charts import CANDIDATES, DID, EVENTS, REQUESTS
+from controlplane.ui.gate_rows import leaves
+
+COMPONENT = "component."
+MOST_BUCKETS = 30  # of one look; further back the page is read anew
 
 
 def build(view: View, messages: Sequence[Message]) -> Sequence[Frame]:
@@ -27,10 +40,52 @@ def _own_key(message: Message) -> str:
 def _figures(view: View, messages: Sequence[Message]) -> Iterator[Frame]:
     for topic in dict.fromkeys(message.topic for message in messages):
         about = [message for message in messages if message.topic == topic]
-        yield _changed(topic, about)
+        if topic.startswith(COMPONENT) and len(view.topics) == 1:
+            yield from _component(view, topic, about)
+        else:
+            yield _frame(about[-1], "changed", "changed", {})
 
 
-def _changed(topic: str, about: Iterable[Message]) -> Frame:
-    """For figures that the page reads anew itself."""
-    newest = list(about)[-1]
-    return framed(Message(newest.seq, newest.ts, topic, "changed", "changed"))
+def _frame(newest: Message, kind: str, key: str, data: Mapping[str, object]) -> Frame:
+    return framed(Message(newest.seq, newest.ts, newest.topic, kind, key, data))
+
+
+def _component(view: View, topic: str, about: Sequence[Message]) -> Iterator[Frame]:
+    """The buckets that changed, oldest first, and the figures of the whole window."""
+    name = topic.removeprefix(COMPONENT)
+    window = Window.last(view.window_s)
+    step_ms = window.step_s * 1000
+    moments = sorted({_bucket_at(message) // step_ms * step_ms for message in about})
+    if len(moments) > MOST_BUCKETS:
+        yield _frame(about[-1], "changed", "changed", {})
+    for at in moments[-MOST_BUCKETS:]:
+        yield _bucket(view, name, Window(at, at + step_ms, window.now), about[-1])
+    figures = component(view.reach, name, window, tenant=view.tenant)
+    yield _frame(about[-1], "tiles", "tiles", leaves(figures))
+
+
+def _bucket_at(message: Message) -> int:
+    """Where the bucket begins that the message is about, ms."""
+    at = message.data.get("bucket_ts")
+    return at if isinstance(at, int) else message.ts
+
+
+def _bucket(view: View, name: str, step: Window, newest: Message) -> Frame:
+    gates = signal_series(view.reach, name, step, kind=GATE, tenant=view.tenant)
+    events = signal_series(view.reach, name, step, kind=EVENT, tenant=view.tenant)
+    did = component_series(view.reach, name, step, tenant=view.tenant)
+    of = {
+        CANDIDATES: _sums(gates.n),
+        REQUESTS: _sums(gates.requests),
+        EVENTS: {**_chosen(did), **_sums(events.n)},
+    }
+    at = step.since // 1000
+    return _frame(newest, "bucket", f"bucket/{at}", {"at": at, "of": of})
+
+
+def _sums(series: Mapping[str, Sequence[int]]) -> dict[str, int]:
+    return {name: sum(values) for name, values in series.items()}
+
+
+def _chosen(did: SignalSeries) -> dict[str, int]:
+    return {name: total for name, total in _sums(did.n).items() if name in DID}

@@ -88,7 +88,7 @@ class EventStreams:
         """Until the reader leaves, or may not read any more, or stops reading."""
         clock = asyncio.get_running_loop().time
         checked_at = clock()
-        while not (reader.leaving and reader.is_empty):
+        while reader.waiting or not reader.leaving:
             frames, head = await reader.take(BEAT_S)
             body = event_stream(frames, head) if frames else BEAT
             chunk = {"type": "http.response.body", "body": body, "more_body": True}

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
+from controlplane.accounts.scopes import NOBODY, Scope
 from controlplane.live.messages import Frame, Message, control
 
 MOST_WAITING = 64
@@ -17,13 +18,15 @@ class View:
 
     tenants: uids, None for all of the deployment. window_s: what the figures on the page cover.
     raw: messages as they were logged, one for each tenant, instead of figures of the tenants
-    together.
+    together. reach and tenant ("" for all of it) are how queries are asked for the same tenants.
     """
 
     tenants: frozenset[str] | None
     topics: frozenset[str]
     window_s: int = 3600
     raw: bool = False
+    reach: Scope = field(default=NOBODY, compare=False)
+    tenant: str = field(default="", compare=False)
 
     def sees(self, message: Message) -> bool:
         return message.topic in self.topics and self.sees_tenant(message.tenant)
@@ -50,8 +53,8 @@ class Subscriber:
         self._ready = asyncio.Event()
 
     @property
-    def is_empty(self) -> bool:
-        return not self._waiting
+    def waiting(self) -> Sequence[Frame]:
+        return tuple(self._waiting.values())
 
     def offer(self, frames: Sequence[Frame], head: int) -> None:
         """head: the cursor that is reached once these are read."""
@@ -84,7 +87,10 @@ class Subscriber:
             await asyncio.wait_for(self._ready.wait(), within_s)
         except TimeoutError:
             return [], self.head
+        return self.drain(), self.head
+
+    def drain(self) -> list[Frame]:
         self._ready.clear()
         found = list(self._waiting.values())
         self._waiting.clear()
-        return found, self.head
+        return found

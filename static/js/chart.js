@@ -263,8 +263,8 @@ function retotal(figure, data) {
 // ---- one figure
 
 function mount(figure) {
-  const plot = figure.querySelector(".plot"), table = figure.querySelector("table");
-  let data = read(table), drawing = null, at = null, seen = 0;
+  const plot = figure.querySelector(".plot"), table = () => figure.querySelector("table");   // its rows are replaced
+  let data = read(table()), drawing = null, at = null, seen = 0;
   const state = { visible: data.names.map(() => true) };
 
   const draw = () => {
@@ -278,7 +278,7 @@ function mount(figure) {
   const move = (to) => { if (to !== at) { at = to; tell(figure, data, at); } };
   const reread = () => {
     const before = data.keys.join();
-    data = read(table);
+    data = read(table());
     if (data.keys.join() !== before) { state.visible = data.names.map(() => true); legend(figure, data, state, draw); }
     at = at === null ? null : Math.min(at, data.xs.length - 1);
     retotal(figure, data);
@@ -288,7 +288,7 @@ function mount(figure) {
   legend(figure, data, state, draw);
   retotal(figure, data);
   figure.addEventListener("share", (event) => { state.share = event.detail; draw(); });
-  figure.addEventListener("bucket", (event) => { if (replace(table, Number(figure.dataset.step), event.detail)) reread(); });
+  figure.addEventListener("bucket", (event) => { if (replace(table(), Number(figure.dataset.step), event.detail)) reread(); });
   figure.addEventListener("reread", reread);
   new ResizeObserver(() => { if (plot.clientWidth !== seen) { seen = plot.clientWidth; draw(); } }).observe(plot);
   plot.addEventListener("keydown", (event) => {
