@@ -22,7 +22,9 @@ from controlplane.accounts import vault  # noqa: E402  Django must be set up fir
 from controlplane.accounts.queries import held_key  # noqa: E402
 from controlplane.fleet import running  # noqa: E402
 from controlplane.fleet.source import EmbeddedSource  # noqa: E402
+from controlplane.live import wakes  # noqa: E402
 from controlplane.live.application import Live  # noqa: E402
+from controlplane.telemetry import hooks, writer  # noqa: E402
 from dataplane.asgi import Node  # noqa: E402
 from dataplane.settings import from_environment  # noqa: E402
 
@@ -40,6 +42,7 @@ class Gateway:
 
     def __init__(self) -> None:
         self._source: EmbeddedSource | None = None
+        self._writer: writer.Writer | None = None
         self._node: Node | None = None
         self._live = Live()
         self._starting = asyncio.Lock()
@@ -62,9 +65,12 @@ class Gateway:
             if self._node is None:
                 await sync_to_async(vault.refuse_unreadable)()
                 self._source = EmbeddedSource()
-                node = Node(from_environment(), self._source, secrets=held_key)
+                self._writer = writer.Writer()
+                node = Node(from_environment(), self._source, secrets=held_key, sink=self._writer)
                 await node.start()
                 running.register(node)
+                writer.register(self._writer)
+                hooks.subscribe(wakes.wake)
                 await self._live.start()
                 self._node = node
             return self._node
@@ -77,6 +83,10 @@ class Gateway:
         await self._live.stop()
         await self._node.stop()
         self._source.close()
+        if self._writer is not None:
+            hooks.unsubscribe(wakes.wake)
+            writer.unregister()
+            await asyncio.to_thread(self._writer.close)
         self._node = self._source = None
 
     async def _lifespan(self, receive: Any, send: Any) -> None:

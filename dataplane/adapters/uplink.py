@@ -21,7 +21,7 @@ import msgspec
 from dataplane.adapters.totals import Totals
 from dataplane.adapters.uplink_rows import Finished, Moved, Reported, row_of
 from dataplane.core.record import Record
-from dataplane.core.uplink import BATCH_MAX_BYTES, BUCKET_S
+from dataplane.core.uplink import BATCH_MAX_BYTES, BUCKET_S, RejectedError
 
 log = logging.getLogger("headrace.uplink")
 
@@ -34,10 +34,6 @@ BACKOFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)
 _ROOM_BYTES = BATCH_MAX_BYTES - 4096
 _HOUR_MS = 3_600_000
 Key = tuple[int, str, str]
-
-
-class RejectedError(Exception):
-    """The receiver will never take this batch; sending it again would be in vain."""
 
 
 class Sink(Protocol):

@@ -6,7 +6,7 @@ import gzip
 
 import aiohttp
 
-from dataplane.adapters.uplink import RejectedError
+from dataplane.core.uplink import RejectedError
 
 PATH = "/api/dp/v1/telemetry"
 TIMEOUT_S = 10

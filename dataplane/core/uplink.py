@@ -13,6 +13,10 @@ BATCH_MAX_BYTES = 1 << 20
 BUCKET_S = 10
 
 
+class RejectedError(Exception):
+    """The receiver will never take this batch; sending it again would be in vain."""
+
+
 class MarkerRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """A marker in this request that the node had not reported yet. saved: tokens."""
 

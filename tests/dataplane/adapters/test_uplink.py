@@ -10,13 +10,14 @@ import pytest
 
 from dataplane.adapters import uplink as uplinks
 from dataplane.adapters.telemetry import Telemetry
-from dataplane.adapters.uplink import RejectedError, Uplink
+from dataplane.adapters.uplink import Uplink
 from dataplane.core import uplink as wire
 from dataplane.core.declaration import Kind
 from dataplane.core.expand.recovery import Missed, Recoveries
 from dataplane.core.record import Record
 from dataplane.core.report import RunReport, StepReport
 from dataplane.core.spread import SLOTS, quantile_ms, slot_of
+from dataplane.core.uplink import RejectedError
 from dataplane.core.wire.usage import Usage
 
 NOW = 1_800_000_005.0

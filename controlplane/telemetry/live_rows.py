@@ -1,0 +1,51 @@
+"""What live pages are told of a batch: which figures moved, never the figures' meaning (04 6.4).
+
+Streams read what changed anew, so that a message that comes twice, or not at all, harms nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from django.db.models import Max
+
+from controlplane.telemetry.models import LiveEvent
+from controlplane.telemetry.resolutions import RESOLUTIONS, bucket_of
+from dataplane.core.uplink import Delta, RequestRow
+
+RING = 20_000
+TRIM_EVERY = 500
+
+
+def tell(deltas: Iterable[Delta], rows: Iterable[tuple[int, RequestRow]], *, now: int) -> None:
+    """In the transaction of the batch; deltas and rows by our clock."""
+    told = {(e.topic, e.key, e.tenant_uid): e for e in (*_moved(deltas, now), *_turns(rows, now))}
+    LiveEvent.objects.bulk_create(told.values())
+    newest = LiveEvent.objects.aggregate(seq=Max("seq"))["seq"] or 0
+    if told and newest % TRIM_EVERY < len(told):
+        LiveEvent.objects.filter(seq__lte=newest - RING).delete()
+
+
+def _moved(deltas: Iterable[Delta], now: int) -> Iterator[LiveEvent]:
+    for delta in deltas:
+        bucket_at = bucket_of(delta.bucket_at, RESOLUTIONS[0])
+        moment = {"bucket_ts": bucket_at, "arm": delta.arm}
+        key = f"{bucket_at}/{delta.arm}"
+        yield _event("overview", "tiles", key, delta.tenant, moment, now)
+        for name in delta.components:
+            yield _event(f"component.{name}", "bucket", key, delta.tenant, moment, now)
+
+
+def _turns(rows: Iterable[tuple[int, RequestRow]], now: int) -> Iterator[LiveEvent]:
+    for at, row in rows:
+        yield _event("requests", "count", "", row.tenant, {}, now)
+        if row.session:
+            topic = f"session.{row.tenant}.{row.session}"
+            yield _event("sessions", "count", "", row.tenant, {}, now)
+            yield _event(topic, "turn", "", row.tenant, {"at": at}, now)
+
+
+def _event(
+    topic: str, kind: str, key: str, tenant: str, payload: dict[str, object], at: int
+) -> LiveEvent:
+    return LiveEvent(topic=topic, type=kind, key=key, tenant_uid=tenant, payload=payload, at=at)

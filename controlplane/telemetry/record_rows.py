@@ -1,0 +1,128 @@
+"""A reported request as rows of the tables (04 section 1.6)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from decimal import Decimal
+from typing import Any
+
+from controlplane.telemetry.inserting import Row
+from controlplane.telemetry.queries.losses import MISSING
+from controlplane.telemetry.usd import nano
+from dataplane.core.uplink import Batch, ComponentRow, RequestRow
+
+
+def uid_of(row: RequestRow) -> str:
+    return f"req_{row.request_id.lower()}"
+
+
+def missing_in(row: RequestRow) -> int:
+    return sum(call.found in MISSING for call in row.recoveries)
+
+
+def malformed_in(row: RequestRow) -> int:
+    return sum(call.found == "malformed" for call in row.recoveries)
+
+
+def accounting(row: RequestRow) -> str:
+    """complete, partial (its price is unknown) or missing (what it used is unknown)."""
+    if not row.usage_known:
+        return "missing"
+    return "complete" if row.cost_usd is not None else "partial"
+
+
+def cost_of(row: RequestRow) -> Decimal | None:
+    return None if row.cost_usd is None else Decimal(row.cost_usd)
+
+
+def request_row(row: RequestRow, batch: Batch, *, at: int, turn: int) -> Row:
+    """Columns of RequestRecord. at: ms, by our clock."""
+    return {
+        "uid": uid_of(row),
+        "at": at,
+        "node_at": row.at,
+        "tenant_uid": row.tenant,
+        "session_uid": row.session,
+        "thread": row.thread,
+        "turn": turn,
+        "node_id": batch.node_id,
+        "boot_id": batch.boot_id,
+        "route": row.route,
+        "provider": row.provider,
+        "model": row.model,
+        "effective_hash": row.snapshot,
+        "variant": row.variant,
+        "arm": row.arm,
+        **_outcome(row),
+        **_tokens(row),
+        "added_ms": row.added_ms,
+        "upstream_ms": row.upstream_ms,
+        "first_byte_ms": row.first_byte_ms,
+        "serve_ms": row.serve_ms,
+        "expands": row.expands,
+        "expand_tokens": row.expand_tokens,
+        "expand_missing": missing_in(row),
+        "expand_malformed": malformed_in(row),
+        "recoveries": json.dumps([{"id": c.id, "found": c.found} for c in row.recoveries]),
+    }
+
+
+def _outcome(row: RequestRow) -> dict[str, Any]:
+    return {
+        "status": row.status,
+        "outcome": row.outcome,
+        "error_code": row.error_type,
+        "bypassed": row.bypassed,
+        "cache_phase": row.cache_phase,
+        "pristine_resend": row.pristine_resend,
+        "streamed": row.streamed,
+        "sse_buffered": row.buffered,
+        "compacted": row.compacted,
+        "rewrite_failed": row.rewrite_failed,
+        "rounds": row.rounds,
+        "reverts": sum(each.reverted for each in row.components),
+    }
+
+
+def _tokens(row: RequestRow) -> dict[str, Any]:
+    return {
+        "shaped": row.shaped,
+        "tokens_before": row.tokens_before,
+        "tokens_after": row.tokens_after,
+        "attempted_tokens": row.attempted,
+        "saved_unique": row.saved_unique,
+        "fresh_input": row.fresh_input,
+        "cache_read": row.cache_read,
+        "cache_write": row.cache_write,
+        "cache_write_1h": row.cache_write_1h,
+        "output": row.output,
+        "cost_usd": nano(cost_of(row)),
+        "accounting": accounting(row),
+        "usage_miss": row.usage_miss,
+    }
+
+
+def run_rows(row: RequestRow, request_id: int) -> Iterator[Row]:
+    """Columns of ComponentRun, in run order."""
+    for position, each in enumerate(row.components):
+        yield {"request_id": request_id, "position": position, **_run(each)}
+
+
+def _run(each: ComponentRow) -> dict[str, Any]:
+    return {
+        "component": each.component,
+        "kind": each.kind,
+        "acted": each.acted,
+        "acted_replay": each.acted_replay,
+        "mutated": each.mutated,
+        "reverted": each.reverted,
+        "skipped": each.skipped,
+        "discarded": each.discarded,
+        "saved_gross": each.saved,
+        "saved_unique": each.saved_unique,
+        "duration_ms": each.duration_ms,
+        "error": each.error,
+        "gates": json.dumps(each.gates),
+        "events": json.dumps(each.events),
+    }

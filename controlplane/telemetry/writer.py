@@ -1,0 +1,85 @@
+"""The one thread of this process that writes what nodes report.
+
+A batch is answered when it is safe in the database, so that a node which hears nothing, or an
+error, sends it again; the database tells a repeated one. Source: 04 sections 1.8 and 7.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import threading
+import time
+from concurrent.futures import Future, ThreadPoolExecutor
+
+import msgspec
+from django.db import connections
+
+from controlplane.databases import TELEMETRY
+from controlplane.telemetry.actions import ingest
+from controlplane.telemetry.files import DatabaseFile
+from dataplane.core.uplink import BATCH_MAX_BYTES, RejectedError, decode
+
+log = logging.getLogger("headrace.telemetry")
+WAITING_MAX = 256
+
+
+class BusyError(Exception):
+    """Too many batches wait already; the node keeps its own and tries again."""
+
+
+class Writer:
+    """A dataplane sink; batches of remote nodes come through submit."""
+
+    def __init__(self) -> None:
+        self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="telemetry")
+        self._room = threading.BoundedSemaphore(WAITING_MAX)
+        self._file = DatabaseFile()
+
+    async def send(self, body: bytes) -> None:
+        """Returns once the batch is stored; raises what kept it from being."""
+        await asyncio.wrap_future(self.submit(body))
+
+    def submit(self, body: bytes) -> Future[bool]:
+        """False in the future: it was stored before. Raises BusyError, RejectedError."""
+        if len(body) > BATCH_MAX_BYTES:
+            raise RejectedError(f"more than {BATCH_MAX_BYTES} bytes")
+        if not self._room.acquire(blocking=False):
+            raise BusyError
+        future = self._thread.submit(self._take, body)
+        future.add_done_callback(lambda _: self._room.release())
+        return future
+
+    def close(self) -> None:
+        """Write what was taken, then give the thread back."""
+        self._thread.submit(lambda: connections[TELEMETRY].close())
+        self._thread.shutdown(wait=True)
+
+    def _take(self, body: bytes) -> bool:
+        received_at = time.time_ns() // 1_000_000
+        try:
+            batch = decode(body)
+        except msgspec.DecodeError as error:
+            raise RejectedError(str(error)) from error
+        try:
+            self._file.ensure()
+            return ingest(batch, received_at=received_at)
+        except Exception:
+            connections[TELEMETRY].close()  # whatever is wrong, a new connection may see it mended
+            raise
+
+
+_running: list[Writer] = []
+
+
+def register(writer: Writer) -> None:
+    """Called by controlplane.asgi, for the endpoint that remote nodes post to."""
+    _running[:] = [writer]
+
+
+def unregister() -> None:
+    _running.clear()
+
+
+def running() -> Writer | None:
+    return _running[0] if _running else None
