@@ -24,7 +24,7 @@ from controlplane.live.subscriber import Subscriber, View
 READ = "telemetry:read"
 MOST_TOPICS = 16
 WINDOWS_S = (3600, 900, 21_600, 86_400)
-TOPIC = re.compile(r"[a-z_]{1,32}(\.[A-Za-z0-9_-]{1,64}){0,2}")
+TOPIC = re.compile(r"[a-z_]{1,32}(\.[^\s,\x00-\x1f]{1,167})?")  # a session's name is its client's
 
 
 class RefusedError(Exception):

@@ -6,20 +6,27 @@ for its leaves. Source: 04-controlplane-and-dashboard.md sections 5.0 and 6.4.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from controlplane.live.messages import Frame, Message, framed
 from controlplane.live.subscriber import View
 from controlplane.telemetry.queries import (
     SignalSeries,
+    TrafficPoint,
     Window,
     component,
     component_series,
+    series,
     signal_series,
 )
 from controlplane.telemetry.queries.components import EVENT, GATE
 from controlplane.ui.gate_charts import CANDIDATES, DID, EVENTS, REQUESTS
 from controlplane.ui.gate_rows import leaves
+from controlplane.ui.overview import leaves as overview_leaves
+from controlplane.ui.scope import scope_of
+from controlplane.ui.traffic_charts import TOPIC as OVERVIEW
+from controlplane.ui.traffic_charts import values_of
 
 COMPONENT = "component."
 MOST_BUCKETS = 30  # of one look; further back the page is read anew
@@ -42,6 +49,8 @@ def _figures(view: View, messages: Sequence[Message]) -> Iterator[Frame]:
         about = [message for message in messages if message.topic == topic]
         if topic.startswith(COMPONENT) and len(view.topics) == 1:
             yield from _component(view, topic, about)
+        elif topic == OVERVIEW:
+            yield from _overview(view, about)
         else:
             yield _frame(about[-1], "changed", "changed", {})
 
@@ -62,6 +71,32 @@ def _component(view: View, topic: str, about: Sequence[Message]) -> Iterator[Fra
         yield _bucket(view, name, Window(at, at + step_ms, window.now), about[-1])
     figures = component(view.reach, name, window, tenant=view.tenant)
     yield _frame(about[-1], "tiles", "tiles", leaves(figures))
+
+
+def _overview(view: View, about: Sequence[Message]) -> Iterator[Frame]:
+    """Its charts' buckets and its tiles; its tables are read anew."""
+    window, newest = Window.last(view.window_s), about[-1]
+    step_ms = window.step_s * 1000
+    since = min(_bucket_at(message) for message in about) // step_ms * step_ms
+    since = max(since, window.now - MOST_BUCKETS * step_ms)
+    _, points = series(view.reach, Window(since, window.until, window.now), tenant=view.tenant)
+    for at, of in sorted(_stepped(points, step_ms).items()):
+        yield _frame(newest, "bucket", f"bucket/{at}", {"at": at // 1000, "of": of})
+    principal = view.reach.principal
+    if principal is not None:
+        stats = scope_of(principal.user, view.tenant).stats()
+        yield _frame(newest, "tiles", "tiles", overview_leaves(stats))
+    yield _frame(newest, "changed", "changed", {})
+
+
+def _stepped(points: Sequence[TrafficPoint], step_ms: int) -> dict[int, dict[str, Counter[str]]]:
+    """By where each step begins, ms, and by chart."""
+    found: dict[int, dict[str, Counter[str]]] = {}
+    for point in points:
+        step = found.setdefault(point.at // step_ms * step_ms, {})
+        for chart, values in values_of(point).items():
+            step.setdefault(chart, Counter()).update(values)
+    return found
 
 
 def _bucket_at(message: Message) -> int:

@@ -19,14 +19,14 @@ from urllib.parse import parse_qs
 import msgspec
 
 from controlplane.live.hub import Hub, TooManyError
-from controlplane.live.messages import event_stream
+from controlplane.live.messages import control, event_stream
 from controlplane.live.readers import WINDOWS_S, Asked, RefusedError, reader_of
 from controlplane.live.subscriber import Subscriber
 
 BEAT_S = 20.0
 WRITE_S = 2.0
 RECHECK_S = 60.0
-BEAT = b": beat\n\n"
+BEAT = control("beat")  # a comment would reach no script, and a quiet reader's cursor would age
 RETRY_S = 30
 PATH = "/live/stream"
 CURSOR = re.compile(r"\d{1,18}")
@@ -90,7 +90,7 @@ class EventStreams:
         checked_at = clock()
         while reader.waiting or not reader.leaving:
             frames, head = await reader.take(BEAT_S)
-            body = event_stream(frames, head) if frames else BEAT
+            body = event_stream(frames or [BEAT], head)
             chunk = {"type": "http.response.body", "body": body, "more_body": True}
             await asyncio.wait_for(send(chunk), WRITE_S)
             if clock() - checked_at > RECHECK_S:

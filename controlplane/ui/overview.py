@@ -17,9 +17,11 @@ from controlplane.ui import figures, snippets
 from controlplane.ui.component_rows import component_rows
 from controlplane.ui.figures import Stats
 from controlplane.ui.frame import PersonRequest, page
+from controlplane.ui.looks import Look, look_of
 from controlplane.ui.numerals import span
 from controlplane.ui.safety import safety
-from controlplane.ui.scope import Scope, handle, scope_of
+from controlplane.ui.scope import Scope, handle
+from controlplane.ui.traffic_charts import TOPIC, traffic_charts
 from dataplane.core.components import components
 
 
@@ -34,16 +36,23 @@ def overview(request: PersonRequest) -> HttpResponse:
 @login_required
 def _overview(request: PersonRequest) -> HttpResponse:
     """The page, or for htmx the leaves of it that may have changed."""
-    scope = scope_of(request.user, request.GET.get("tenant", ""))
-    stats = scope.stats()
+    look = look_of(request)
+    scope, stats = look.scope, look.scope.stats()
     context = figures_of(stats)
     if request.headers.get("hx-request"):
         shown = {
             "safety_changed": request.GET.get("safety") != safety(stats).state,
             "figures_shown": "figures" in request.GET,
         }
-        return render(request, "overview/overview.html#live", {**context, **shown})
-    around = {"scope": _chips(scope), "here": scope.href, **_first_steps(request, scope, stats)}
+        charts = {} if shown["figures_shown"] else _charts(look)
+        return render(request, "overview/overview.html#live", {**context, **shown, **charts})
+    around = {
+        "look": look,
+        "here": look.href(),
+        "stream": look.stream(TOPIC),
+        **_charts(look),
+        **_first_steps(request, scope, stats),
+    }
     return page(request, "overview/overview.html", {**context, **around}, here="ui:overview")
 
 
@@ -75,6 +84,19 @@ def _counted(stats: Stats) -> str:
     return f"Counted for {span(seconds)}, since the node started."
 
 
+def _charts(look: Look) -> dict[str, object]:
+    return {"charts": traffic_charts(look), "topic": TOPIC, "words": look.words}
+
+
+def leaves(stats: Stats | None) -> dict[str, tuple[str, str, bool]]:
+    """The texts on the page that a stream replaces, by the id of their leaf."""
+    known, found = stats or {}, {}
+    for tile in (*safety(stats).tiles, *figures.volume(known), *figures.savings(known)):
+        found[tile.key] = (tile.figure.text, tile.figure.unit, tile.figure.is_word)
+        found[f"{tile.key}-sub"] = (tile.sub, "", False)
+    return found
+
+
 @dataclass(frozen=True, slots=True)
 class NextStep:
     name: str
@@ -97,10 +119,6 @@ def _afterwards(tenant: Tenant | None, own_page: str) -> tuple[NextStep, ...]:
         "An upstream is chosen by name, one for each dialect.",
     )
     return (document, upstreams, every)
-
-
-def _chips(scope: Scope) -> dict[str, object]:
-    return {"label": scope.label, "choices": scope.choices()}
 
 
 def _first_steps(request: PersonRequest, scope: Scope, stats: Stats | None) -> dict[str, object]:

@@ -308,8 +308,17 @@ function mount(figure) {
   return draw;
 }
 
-const redraws = [...document.querySelectorAll("figure.chart")].map(mount);
-const all = () => redraws.forEach((draw) => draw());
+const redraws = new Map();
+
+function mountAll(root) {
+  for (const figure of root.querySelectorAll("figure.chart")) if (!redraws.has(figure)) redraws.set(figure, mount(figure));
+}
+mountAll(document);
+document.addEventListener("htmx:load", (event) => mountAll(event.detail.elt));
+
+function all() {
+  for (const [figure, draw] of redraws) { if (figure.isConnected) draw(); else redraws.delete(figure); }
+}
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", all);
 new MutationObserver(all).observe(document.documentElement, { attributeFilter: ["data-theme"] });
 

@@ -9,6 +9,8 @@
 // data-reread="gap" only where something may have been missed.
 // Without EventSource, or when the server has no room, an element with hx-trigger="… again" polls.
 
+import { isInUse } from "./page.js";
+
 const live = document.getElementById("live");
 const LONGEST_WAIT_MS = 30_000, FIRST_WAIT_MS = 500;
 const SILENCE_MS = 45_000;      // two beats of the server and a little
@@ -19,6 +21,7 @@ let source = null;              // the EventSource that is open or opening
 let cursor = live?.dataset.cursor ?? "";
 let wait = FIRST_WAIT_MS, timer = 0, silence = 0;
 let isLive = false;
+const opens = Boolean(live?.dataset.stream && window.EventSource);
 
 // ---- the indicator: a word beside the dot, never the dot alone
 
@@ -148,32 +151,21 @@ async function renew() {
   for (const figure of document.querySelectorAll("figure.chart")) figure.dispatchEvent(new CustomEvent("reread"));
 }
 
-// What holds the focus, an open note or a selection is not replaced under the reader's hand.
-function isInUse(node) {
-  const selection = document.getSelection();
-  const isSelected = selection && !selection.isCollapsed && selection.containsNode(node, true);
-  return node.contains(document.activeElement) || node.querySelector(popovers) || isSelected;
-}
-
-document.addEventListener("htmx:oobBeforeSwap", (event) => {
-  if (isInUse(event.detail.target)) event.detail.shouldSwap = false;
-});
-
 // ---- polling, where there is no stream: a request by the clock has no event behind it
+
+const isPolled = (element) => element.matches("[hx-trigger*='again']");
 
 document.addEventListener("htmx:beforeRequest", (event) => {
   const isByClock = !event.detail.requestConfig.triggeringEvent;
-  if (document.hidden || (isByClock && source && isLive)) event.preventDefault();
+  if (isByClock && isPolled(event.detail.elt) && source && isLive) event.preventDefault();
 });
 document.addEventListener("htmx:afterRequest", (event) => {
-  if (source && isLive) return;
-  if (event.detail.successful) { if (!live.dataset.stream || !window.EventSource) say("live", "Live"); }
-  else say("offline", `Offline since ${clock()}`);
+  if (!isPolled(event.detail.elt) || (source && isLive)) return;
+  if (!event.detail.successful) say("offline", `Offline since ${clock()}`);
+  else if (!opens) say("live", "Live");
 });
 
 // ---- a hidden tab asks for nothing and costs nothing; shown again it reads a snapshot first
-
-const opens = Boolean(live?.dataset.stream && window.EventSource);
 
 document.addEventListener("visibilitychange", () => {
   if (!live) return;
@@ -184,7 +176,7 @@ document.addEventListener("visibilitychange", () => {
     say("paused", "Paused");
   } else {
     isMissing = true;
-    reread();
+    if (!document.querySelector("[hx-trigger*='again']")) reread();   // page.js does it for what is polled
     if (opens) connect();
   }
 });

@@ -31,22 +31,9 @@ async function copy(copier) {
   setTimeout(() => { word.textContent = "Copy"; }, 2000);
 }
 
-// ---- figures that refresh
-const live = document.getElementById("live");
-
-function say(state, words) {
-  if (!live || live.dataset.state === state) return;
-  live.dataset.state = state;
-  live.textContent = words;
-}
-
-const clock = () => new Date().toLocaleTimeString("en-GB", { hour: "2-digit", minute: "2-digit" });
-
-// A hidden page asks for nothing, and asks at once when it is shown again.
+// ---- figures that refresh: a hidden page asks for nothing, and asks at once when it is shown again
 document.addEventListener("htmx:beforeRequest", (event) => {
-  if (!document.hidden) return;
-  event.preventDefault();
-  say("paused", "Paused");
+  if (document.hidden) event.preventDefault();
 });
 document.addEventListener("visibilitychange", () => {
   const polled = document.querySelector("[hx-trigger*='again']");
@@ -58,19 +45,22 @@ document.addEventListener("htmx:oobBeforeSwap", (event) => {
   if (isInUse(event.detail.target)) event.detail.shouldSwap = false;
 });
 
-function isInUse(node) {
+export function isInUse(node) {
   const selection = document.getSelection();
   const isSelected = selection && !selection.isCollapsed && selection.containsNode(node, true);
   return node.contains(document.activeElement) || node.querySelector(popovers) || isSelected;
 }
 
-document.addEventListener("htmx:afterRequest", (event) => {
-  if (event.detail.successful) say("live", "Live");
-  else say("offline", `Offline since ${clock()}`);
-});
-
 // ---- times are served in UTC and read in the reader's zone; UTC stays in the tooltip
-const format = { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" };
-for (const time of document.querySelectorAll("time[datetime]")) {
-  time.textContent = new Date(time.dateTime).toLocaleString("en-GB", format);
+const moment = { day: "numeric", month: "short", hour: "2-digit", minute: "2-digit" };
+const second = { hour: "2-digit", minute: "2-digit", second: "2-digit" };
+
+function localise(root) {
+  for (const time of root.querySelectorAll("time[datetime]")) {
+    const format = "clock" in time.dataset ? second : moment;
+    time.textContent = new Date(time.dateTime).toLocaleString("en-GB", format);
+  }
 }
+localise(document);
+document.addEventListener("htmx:load", (event) => localise(event.detail.elt));
+document.addEventListener("renewed", () => localise(document));

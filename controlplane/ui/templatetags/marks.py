@@ -7,8 +7,10 @@ from datetime import datetime
 
 from django import template
 from django.templatetags.static import static
-from django.utils.html import escape, format_html
+from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
+
+from controlplane.ui.charts import Chart
 
 register = template.Library()
 
@@ -53,3 +55,25 @@ def clock(at: datetime | None) -> SafeString | str:
         f"{at:%Y-%m-%d %H:%M:%S}",
         f"{at:%H:%M:%S}",
     )
+
+
+@register.simple_tag
+def chart_rows(chart: Chart) -> SafeString:
+    """The rows of a chart's table, oldest first: hundreds of them, so they are not looped over."""
+    return format_html_join(
+        "\n",
+        '<tr data-at="{}"><th scope="row"><time datetime="{}" data-clock>{}</time></th>{}</tr>',
+        (
+            (
+                row.at,
+                row.moment.isoformat(timespec="seconds"),
+                f"{row.moment:%H:%M:%S}",
+                _cells(row.cells),
+            )
+            for row in chart.rows
+        ),
+    )
+
+
+def _cells(cells: tuple[str, ...]) -> SafeString:
+    return format_html_join("", '<td class="num">{}</td>', ((cell,) for cell in cells))

@@ -1,0 +1,124 @@
+"""Requests and tokens over time, beside the figures of the Overview (04 section 5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from controlplane.telemetry.queries import TrafficPoint, Window, series
+from controlplane.ui import numerals
+from controlplane.ui.charts import Chart, Column, rows_of, spark
+from controlplane.ui.looks import Look
+from controlplane.ui.watched import marks, observed
+
+TOPIC = "overview"
+REQUESTS, TOKENS = "traffic", "tokens"
+NAMES = {
+    REQUESTS: {"shaped": "through the pipeline", "untouched": "passed as they came"},
+    TOKENS: {"tokens_before": "sent by agents", "tokens_after": "sent to providers"},
+}
+MINUTE_S = 60
+Values = Mapping[str, Mapping[str, int]]
+
+
+def values_of(point: TrafficPoint) -> Values:
+    """What one step adds to each chart, by series."""
+    found = point.values
+    return {
+        REQUESTS: {
+            "shaped": found["shaped"],
+            "untouched": max(0, found["requests"] - found["shaped"]),
+        },
+        TOKENS: {name: found[name] for name in NAMES[TOKENS]},
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficCharts:
+    """spark: the path of requests over the window. rate: "12.8 per min, last 5 min"."""
+
+    requests: Chart
+    tokens: Chart
+    spark: str
+    rate: str
+
+
+def traffic_charts(look: Look) -> TrafficCharts:
+    _, points = series(look.reach, look.window, tenant=look.tenant)
+    requests, tokens = (_placed(look.window, points, name) for name in (REQUESTS, TOKENS))
+    every = [sum(step) for step in zip(*requests.values(), strict=True)]
+    seen, happened = observed(look.window), marks(look)
+    return TrafficCharts(
+        replace(_requests(look, requests, seen), marks=happened),
+        replace(_tokens(look, tokens, seen), marks=happened),
+        spark(every),
+        _rate(every, look.window.step_s),
+    )
+
+
+Series = Mapping[str, Sequence[int]]
+
+
+def _requests(look: Look, found: Series, seen: Sequence[bool]) -> Chart:
+    total = numerals.count(sum(sum(values) for values in found.values()))
+    columns = _columns(found, NAMES[REQUESTS])
+    return Chart(
+        name="requests-chart",
+        kind="stack",
+        unit=REQUESTS,
+        step_s=look.window.step_s,
+        columns=columns,
+        rows=rows_of(columns, found, look.window.steps, seen),
+        total=str(total),
+        finding=f"requests in the last {look.words}",
+        label=f"Requests over the last {look.words}: {total}.",
+        caption="Requests",
+    )
+
+
+def _tokens(look: Look, found: Series, seen: Sequence[bool]) -> Chart:
+    before, after = (sum(found[name]) for name in NAMES[TOKENS])
+    columns = _columns(found, NAMES[TOKENS])
+    return Chart(
+        name="tokens-chart",
+        kind="lines",
+        unit=TOKENS,
+        step_s=look.window.step_s,
+        columns=columns,
+        rows=rows_of(columns, found, look.window.steps, seen),
+        total=str(numerals.share(before - after, before)) if before else "",
+        finding="fewer tokens sent than arrived" if before else "No tokens in this window.",
+        label=f"Tokens over the last {look.words}: {numerals.count(before)} sent by agents, "
+        f"{numerals.count(after)} sent to providers.",
+        caption="Tokens",
+    )
+
+
+def _columns(found: Series, names: Mapping[str, str]) -> tuple[Column, ...]:
+    return tuple(
+        Column(key, words, place, sum(found[key]))
+        for place, (key, words) in enumerate(names.items(), start=1)
+    )
+
+
+def _placed(window: Window, points: Sequence[TrafficPoint], chart: str) -> dict[str, list[int]]:
+    steps = window.steps
+    found = {name: [0] * len(steps) for name in NAMES[chart]}
+    for point in points:
+        place = steps.index(point.at)
+        for name, value in values_of(point)[chart].items():
+            found[name][place] = value
+    return found
+
+
+RATE_S = 300
+
+
+def _rate(every: Sequence[int], step_s: int) -> str:
+    """Of the last minutes, the running step left out."""
+    steps = max(1, RATE_S // step_s)
+    lately = every[-steps - 1 : -1]
+    if not lately:
+        return ""
+    per_minute = sum(lately) * MINUTE_S / (len(lately) * step_s)
+    return f"{per_minute:.1f} per min over {numerals.span(len(lately) * step_s)}"
