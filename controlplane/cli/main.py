@@ -7,7 +7,10 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 COMMANDS = {
-    "validate": ("controlplane.cli.validate", "check a document without a server"),
+    "validate": ("controlplane.cli.validate", "check documents, with or without a server"),
+    "diff": ("controlplane.cli.diff", "what a file would change at its target"),
+    "plan": ("controlplane.cli.plan", "try a change out; nothing live is touched"),
+    "preset": ("controlplane.cli.preset", "list, show, clone, promote, usage"),
     "snapshot": ("controlplane.cli.snapshot", "write the bundle that a node alone starts from"),
     "audit": ("controlplane.cli.audit", "verify the trail of changes"),
     "secrets": ("controlplane.cli.secrets", "rekey: seal every secret with the newest key"),

@@ -1,18 +1,43 @@
-"""Problems of a document as lines that editors and terminals can follow (04 section 4.9)."""
+"""Problems of a document as people read them in a terminal (04 sections 2.9, 4.9)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from dataplane.core.config.problems import Problem
 
-
-def problems(found: Sequence[Problem], file: str) -> str:
-    """One `file:line:column: severity[code]: message` each, with what to write instead."""
-    return "\n".join(line(problem, file) for problem in found)
+INDENT = "    "
+TAB = "\t"
 
 
-def line(found: Problem, file: str) -> str:
-    place = ":".join(str(part) for part in (file, found.line or 1, found.column or 1))
-    said = f"{place}: {found.severity}[{found.code}]: {found.message}"
-    return " ".join(part for part in (said, found.reason, found.replacement.text) if part)
+def problems(found: Sequence[Problem], file: str, source: str = "") -> str:
+    """Each with its place, the line it is about, a caret, the reason and what to write instead."""
+    lines = source.splitlines()
+    return "\n".join(part for problem in found for part in parts(problem, file, lines))
+
+
+def parts(found: Problem, file: str, lines: Sequence[str] = ()) -> Iterator[str]:
+    yield f"{place(found, file)}: {found.severity}[{found.code}]: {found.message}"
+    if found.line is not None and found.line <= len(lines):
+        yield from pointed(found, lines[found.line - 1])
+    if found.reason:
+        yield f"{INDENT}reason: {found.reason}"
+    if found.replacement.text:
+        yield f"{INDENT}instead: {found.replacement.text}"
+
+
+def place(found: Problem, file: str) -> str:
+    """What an editor or a terminal follows; a value from another layer names that layer."""
+    if found.line is None and found.document is not None and found.document.layer == "preset":
+        return f"{file}:1:1 ({found.document})"
+    return f"{file}:{found.line or 1}:{found.column or 1}"
+
+
+def pointed(found: Problem, line: str) -> Iterator[str]:
+    """The line and a caret below what is meant; tabs stay, so that the caret stands right."""
+    start = (found.column or 1) - 1
+    one_line = found.end_line == found.line and found.end_column is not None
+    end = (found.end_column or 1) - 1 if one_line else len(line)
+    before = "".join(TAB if char == TAB else " " for char in line[:start])
+    yield f"{INDENT}{line}"
+    yield f"{INDENT}{before}{'^' * max(1, end - start)}"

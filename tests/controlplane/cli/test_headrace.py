@@ -2,16 +2,42 @@
 
 from __future__ import annotations
 
+import io
+import json
+import sys
+from collections.abc import Iterator
 from pathlib import Path
+from xml.etree.ElementTree import fromstring
 
 import pytest
+from pytest_django.live_server_helper import LiveServer
 
+from controlplane.accounts.models import Tenant, User
+from controlplane.accounts.tokens import TokenTerms, issue_token
 from controlplane.cli.main import COMMANDS, main
+from controlplane.configs.actions import save_version
+from controlplane.configs.documents import document_of
+from controlplane.configs.models import ConfigVersion
+
+SWEEP = """\
+pipeline:
+  - extract_llm
+  - extract_llm_sweep
+components:
+  extract_llm:
+    per_output: false  # no longer
+  extract_llm_sweep:
+    model: {source: config}
+"""
+WRONG = "pipeline: [format]\nmod: sync\ncomponents:\n  format: {x: 1}\n"
 
 
 @pytest.fixture
 def document(tmp_path: Path) -> Path:
     return tmp_path / "orchid.yaml"
+
+
+# ---- validate, without a server ---------------------------------------------------------------
 
 
 def test_a_valid_document_prints_nothing_and_ends_with_0(
@@ -23,15 +49,30 @@ def test_a_valid_document_prints_nothing_and_ends_with_0(
     assert capsys.readouterr().out == ""
 
 
-def test_each_problem_is_a_line_with_its_place_and_code(
+def test_each_problem_has_its_place_its_line_a_caret_and_what_to_write_instead(
     document: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    document.write_text("pipeline: [format]\nmod: sync\ncomponents:\n  format: {x: 1}\n")
+    document.write_text("pipeline: [mask]\ncomponents:\n  mask: {keep_recnt: 4}\n")
 
     assert main(["validate", str(document)]) == 3
-    first, second = capsys.readouterr().out.splitlines()
-    assert first.startswith(f"{document}:2:1: error[config.unknown_key]: ")
-    assert second.startswith(f"{document}:4:12: error[config.unknown_key]: ")
+    place, line, caret, *rest = capsys.readouterr().out.splitlines()
+    assert place.startswith(f"{document}:3:10: error[config.unknown_key]: ")
+    assert line == "      mask: {keep_recnt: 4}"
+    assert caret == "    " + " " * 9 + "^" * 10
+    assert any("keep_recent" in one and one.startswith("    instead: ") for one in rest)
+
+
+def test_the_block_of_an_earlier_release_is_told_both_of_its_mistakes(
+    document: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document.write_text(SWEEP)
+
+    assert main(["validate", "--offline", str(document)]) == 3
+    printed = capsys.readouterr().out
+    assert f"{document}:6:5: error[config.removed_key]" in printed
+    assert "    per_output: false" in printed
+    assert f"{document}:8:5: error[config.refused_key]" in printed
+    assert printed.count("    reason: ") >= 2
 
 
 def test_the_worst_of_several_documents_decides(document: Path) -> None:
@@ -42,11 +83,165 @@ def test_the_worst_of_several_documents_decides(document: Path) -> None:
     assert main(["validate", str(document), str(wrong)]) == 3
 
 
+def test_warnings_decide_only_when_they_are_asked_to(document: Path) -> None:
+    document.write_text("pipeline: [format]\ncomponents:\n  mask: {keep_recent: 4}\n")
+
+    assert main(["validate", str(document)]) == 0
+    assert main(["validate", "--strict", str(document)]) == 3
+
+
 def test_a_file_that_cannot_be_read_is_not_a_wrong_document(
     document: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     assert main(["validate", str(document)]) == 1
     assert "No such file" in capsys.readouterr().err
+
+
+def test_standard_input_is_read_and_a_preset_may_extend(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    class Given:
+        buffer = io.BytesIO(b"extends: off\n")
+
+    monkeypatch.setattr(sys, "stdin", Given)
+    assert main(["validate", "--preset", "-"]) == 0
+
+
+def reported(document: Path, output: str, capsys: pytest.CaptureFixture[str]) -> str:
+    document.write_text(WRONG)
+    assert main(["validate", "--output", output, str(document)]) == 3
+    return capsys.readouterr().out
+
+
+def test_json_holds_the_objects_of_the_api(
+    document: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (file,) = json.loads(reported(document, "json", capsys))["files"]
+
+    assert (file["file"], file["ok"]) == (str(document), False)
+    assert [(one["code"], one["line"]) for one in file["errors"]] == [
+        ("config.unknown_key", 2),
+        ("config.unknown_key", 4),
+    ]
+
+
+def test_github_gets_one_command_a_problem(
+    document: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second = reported(document, "github", capsys).splitlines()
+
+    assert first.startswith(f"::error file={document},line=2,col=1,endLine=2,endColumn=4,title=")
+    assert second.startswith("::error ")
+
+
+def test_sarif_names_rules_and_places(document: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    found = json.loads(reported(document, "sarif", capsys))
+
+    (run,) = found["runs"]
+    assert found["version"] == "2.1.0"
+    assert [rule["id"] for rule in run["tool"]["driver"]["rules"]] == ["config.unknown_key"]
+    region = run["results"][1]["locations"][0]["physicalLocation"]["region"]
+    assert (region["startLine"], region["startColumn"]) == (4, 12)
+
+
+def test_junit_has_a_failed_case_for_a_wrong_file(
+    document: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    suite = fromstring(reported(document, "junit", capsys))  # noqa: S314  our own output
+
+    assert (suite.get("tests"), suite.get("failures")) == ("1", "1")
+    failure = suite.find("testcase/failure")
+    assert failure is not None
+    assert "4:12" in str(failure.text)
+
+
+# ---- with a server ----------------------------------------------------------------------------
+
+
+@pytest.fixture
+def deployment(
+    transactional_db: None, tenant: Tenant, admin: User, monkeypatch: pytest.MonkeyPatch
+) -> Iterator[Tenant]:
+    """A server on a port of its own, and its admin's token in the environment."""
+    server = LiveServer("127.0.0.1")
+    _, token = issue_token(admin, "ci", admin)
+    monkeypatch.setenv("HEADRACE_URL", server.url)
+    monkeypatch.setenv("HEADRACE_TOKEN", token)
+    yield tenant
+    server.stop()
+
+
+def test_a_target_is_checked_by_its_server(
+    document: Path, deployment: Tenant, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document.write_text("preset: nobodys\n")
+
+    assert main(["validate", "--target", "tenant/orchid", str(document)]) == 3
+    assert f"{document}:1:9: error[config.preset_not_found]" in capsys.readouterr().out
+    document.write_text("pipeline: [format]\n")
+    assert main(["validate", "--target", "tenant/orchid", str(document)]) == 0
+
+
+def test_a_diff_ends_with_2_when_something_differs(
+    document: Path, deployment: Tenant, admin: User, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_version(document_of(deployment), "pipeline: [format]\n", "first", admin)
+    document.write_text("pipeline: [format, mask]\n")
+
+    assert main(["diff", str(document), "--target", "tenant/orchid"]) == 2
+    assert "+pipeline: [format, mask]" in capsys.readouterr().out
+    document.write_text("# why\npipeline: [format]\n")
+    assert main(["diff", "--effective", str(document), "--target", "tenant/orchid"]) == 0
+
+
+def test_a_plan_prints_what_it_would_do_and_saves_nothing(
+    document: Path, deployment: Tenant, capsys: pytest.CaptureFixture[str]
+) -> None:
+    before = ConfigVersion.objects.count()
+    out = document.with_name("plan.json")
+    document.write_text("pipeline: [format]\n")
+
+    assert main(["plan", str(document), "--target", "tenant/orchid", "--out", str(out)]) == 2
+    assert "1 tenants affected" in capsys.readouterr().out
+    assert json.loads(out.read_text())["plan_hash"]
+    document.write_text(WRONG)
+    assert main(["plan", str(document), "--target", "tenant/orchid"]) == 3
+    assert f"{document}:2:1: error[config.unknown_key]" in capsys.readouterr().out
+    assert ConfigVersion.objects.count() == before
+
+
+def test_presets_are_listed_cloned_promoted_and_looked_up(
+    deployment: Tenant, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["preset", "list"]) == 0
+    assert main(["preset", "clone", "cache", "ours", "--organisation", "acme"]) == 0
+    promotion = ["preset", "promote", "ours", "--version", "1", "--message", "it is good"]
+    assert main(promotion) == 0
+    assert main(["preset", "show", "ours"]) == 0
+    assert main(["preset", "usage", "ours"]) == 0
+
+    printed = capsys.readouterr().out
+    assert "house " in printed
+    assert "ours v1" in printed
+    assert "  - cachesplit" in printed
+    assert "0 following, 0 pinned" in printed
+
+
+def test_a_refused_token_ends_with_9_and_a_missing_one_with_1(
+    deployment: Tenant,
+    admin: User,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    _, reading = issue_token(admin, "reading", admin, TokenTerms(scopes=["config:read"]))
+    monkeypatch.setenv("HEADRACE_TOKEN", reading)
+    assert main(["preset", "clone", "cache", "ours", "--organisation", "acme"]) == 9
+    assert "auth.scope_missing" in capsys.readouterr().err
+    monkeypatch.delenv("HEADRACE_TOKEN")
+    assert main(["preset", "list"]) == 1
+
+
+# ---- the command itself -----------------------------------------------------------------------
 
 
 def test_without_a_command_it_says_which_there_are(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,41 @@
+"""headrace diff: what a file would change at its target."""
+
+from __future__ import annotations
+
+import json
+from argparse import ArgumentParser
+from collections.abc import Sequence
+from pathlib import Path
+
+from controlplane.cli import remote
+from controlplane.cli.exits import DONE, PENDING, UNEXPECTED
+from controlplane.cli.validate import said
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Exit code 0 when equal, 2 when different."""
+    parser = ArgumentParser(prog="headrace diff", description=__doc__)
+    parser.add_argument("file", type=Path, metavar="FILE")
+    parser.add_argument("--target", required=True, help="tenant/NAME, preset/NAME, …")
+    parser.add_argument("--effective", action="store_true", help="compare what would run")
+    parser.add_argument("--output", choices=["text", "json"], default="text")
+    given = parser.parse_args(arguments)
+    try:
+        source = given.file.read_text(encoding="utf-8")
+        body = {"source_yaml": source, "target": given.target}
+        found = remote.call("POST", "/diff", body).body
+    except (OSError, UnicodeDecodeError) as problem:
+        return said(str(problem), UNEXPECTED, "diff")
+    except remote.RemoteError as refused:
+        return said(str(refused), refused.exit_code, "diff")
+    changes = (found["running"] or []) if given.effective else changed_lines(found["unified"])
+    if given.output == "json":
+        print(json.dumps(found, indent=2, ensure_ascii=False))  # noqa: T201
+    elif changes:
+        shown = found["summary"] if given.effective else [*found["unified"], "", *found["summary"]]
+        print("\n".join(shown))  # noqa: T201
+    return PENDING if changes else DONE
+
+
+def changed_lines(unified: Sequence[str]) -> list[str]:
+    return [line for line in unified if line[:1] in ("+", "-")]

@@ -1,0 +1,91 @@
+"""The API as commands use it: HEADRACE_URL, HEADRACE_TOKEN, and what each refusal exits with."""
+
+from __future__ import annotations
+
+import json
+import secrets
+from collections.abc import Mapping
+from dataclasses import dataclass
+from http import HTTPStatus
+from typing import Any
+from urllib.error import HTTPError, URLError
+from urllib.parse import quote, urlsplit
+from urllib.request import HTTPRedirectHandler, Request, build_opener
+
+from controlplane.cli.exits import CONFLICT, INVALID, NOT_PERMITTED, UNEXPECTED
+from controlplane.cli.settings import remote_api
+
+TIMEOUT_S = 30.0
+EXITS = {
+    HTTPStatus.UNAUTHORIZED: NOT_PERMITTED,
+    HTTPStatus.FORBIDDEN: NOT_PERMITTED,
+    HTTPStatus.CONFLICT: CONFLICT,
+    HTTPStatus.PRECONDITION_FAILED: CONFLICT,
+}
+
+
+class RemoteError(Exception):
+    """A refusal, or no answer at all. exit_code: what the command ends with; body: the envelope."""
+
+    def __init__(self, message: str, exit_code: int, body: Mapping[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.exit_code = exit_code
+        self.body = body or {}
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    body: Any
+    etag: str
+
+
+class _Stay(HTTPRedirectHandler):
+    """A redirect would carry the token to another place."""
+
+    def redirect_request(self, *_: Any) -> None:
+        return None
+
+
+def call(method: str, path: str, body: Any = None, **headers: str) -> Answer:
+    """RemoteError for everything but a success. Headers with _ for -."""
+    url, token = remote_api()
+    if not url or not token:
+        raise RemoteError("Set HEADRACE_URL and HEADRACE_TOKEN.", UNEXPECTED)
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise RemoteError("HEADRACE_URL begins with http:// or https://.", UNEXPECTED)
+    sent = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
+    sent |= {name.replace("_", "-"): value for name, value in headers.items()}
+    raw = None if body is None else json.dumps(body).encode()
+    if raw is not None:
+        sent["Content-Type"] = "application/json"
+    if method == "POST":
+        sent["Idempotency-Key"] = secrets.token_hex(16)
+    request = Request(f"{url}/api/v1{path}", raw, sent, method=method)  # noqa: S310  checked above
+    try:
+        with build_opener(_Stay).open(request, timeout=TIMEOUT_S) as response:
+            return Answer(_body(response.read()), response.headers.get("ETag", ""))
+    except HTTPError as refused:
+        raise _refusal(refused) from None
+    except (URLError, TimeoutError) as silent:
+        raise RemoteError(f"{url} does not answer: {silent}", UNEXPECTED) from None
+
+
+def named(name: str) -> str:
+    """A name as a part of a path."""
+    return quote(name, safe="")
+
+
+def _body(raw: bytes) -> Any:
+    return json.loads(raw) if raw else None
+
+
+def _refusal(refused: HTTPError) -> RemoteError:
+    try:
+        body = json.loads(refused.read())
+    except ValueError:
+        return RemoteError(f"{refused.url} answers {refused.code}.", UNEXPECTED)
+    code = str(body.get("code", ""))
+    exit_code = (
+        INVALID if code == "config.invalid" else EXITS.get(HTTPStatus(refused.code), UNEXPECTED)
+    )
+    return RemoteError(f"{code}: {body.get('detail', '')}", exit_code, body)
