@@ -5,7 +5,9 @@ Source: 04-controlplane-and-dashboard.md sections 6.1, 6.7; 06-stack.md section 
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -23,7 +25,6 @@ from schemathesis.specs.openapi.checks import (
 
 from controlplane.accounts.models import Tenant, User
 from controlplane.accounts.tokens import issue_token
-from controlplane.api.application import api
 from controlplane.configs.actions import save_version
 from controlplane.configs.documents import document_of
 from controlplane.configs.presets import Beginning, create_preset
@@ -35,6 +36,7 @@ CHECKS = [
     content_type_conformance,
     response_schema_conformance,
 ]
+KEPT = Path(__file__).resolve().parents[3] / "docs" / "openapi.json"
 EXAMPLES = 6
 
 
@@ -71,7 +73,7 @@ def objects(tenant: Tenant, admin: User) -> dict[str, str]:
 
 def operations() -> list[str]:
     """As "GET /api/v1/tenants"."""
-    paths = api.get_openapi_schema()["paths"]
+    paths = json.loads(KEPT.read_text(encoding="utf-8"))["paths"]
     return [f"{method.upper()} {path}" for path in paths for method in paths[path]]
 
 
