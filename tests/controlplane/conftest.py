@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,6 +14,19 @@ from controlplane.accounts.models import Membership, Organisation, Tenant, User
 from controlplane.configs.actions import ensure_server_default
 
 PASSWORD = "correct horse battery"
+BOTH = ("default", "telemetry")
+HERE = Path(__file__).parent
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """A test that uses a database may use both: pages read the telemetry one, too."""
+    for item in items:
+        used = {"db", "transactional_db"} & set(getattr(item, "fixturenames", ()))
+        marker = item.get_closest_marker("django_db")
+        if item.path.is_relative_to(HERE) and (used or marker):
+            stated = dict(marker.kwargs) if marker else {}
+            item.add_marker(pytest.mark.django_db(**{**stated, "databases": BOTH}), append=False)
 
 
 @pytest.fixture(scope="session")

@@ -34,7 +34,7 @@ from tests.controlplane.telemetry.batches import (
     row,
 )
 
-pytestmark = pytest.mark.django_db(databases=["default", "telemetry"])
+pytestmark = pytest.mark.django_db
 
 
 def requests_counted(resolution_s: int = 10) -> int:
