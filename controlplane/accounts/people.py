@@ -38,6 +38,16 @@ def create_user(*, email: str, password: str, by: Actor | None) -> User:
 
 
 @transaction.atomic
+def rename(user: User, display_name: str, by: Actor | None) -> None:
+    """An empty name for a person who goes by the address."""
+    before = {"display_name": user.display_name}
+    user.display_name = display_name.strip()
+    user.save(update_fields=["display_name"])
+    after = {"display_name": user.display_name}
+    record("user.rename", _user(user), by, before=before, after=after)
+
+
+@transaction.atomic
 def set_password(user: User, password: str, by: Actor | None) -> None:
     """Sessions opened with the earlier password end."""
     validate_password(password, user)

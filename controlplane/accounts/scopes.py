@@ -80,6 +80,10 @@ class Scope:
         """The same for an organisation as a whole: its members, secrets and trail."""
         return any(grant.covers_all_of(organisation) for grant in self._granting(permission))
 
+    def may_somewhere(self, permission: str) -> bool:
+        """Whether there is an organisation, or the deployment, that may_in says yes to."""
+        return any(not grant.tenants for grant in self._granting(permission))
+
     def tenants(self, permission: str = "config:read") -> QuerySet[Tenant]:
         seen = Q(pk__in=[])
         for grant in self._granting(permission):
