@@ -34,13 +34,6 @@ class DocumentForm(forms.Form):
         return source.replace("\r\n", "\n")
 
 
-class KeyForm(forms.Form):
-    label = forms.CharField(
-        max_length=64,
-        error_messages={"required": "Name who or what will use the key."},
-    )
-
-
 class UpstreamForm(forms.Form):
     dialect = forms.CharField(max_length=9)
     upstream = forms.CharField(max_length=64)

@@ -11,6 +11,8 @@ from django.shortcuts import render
 from django.urls import reverse
 
 from controlplane.accounts.models import Membership, User
+from controlplane.accounts.scopes import Scope
+from controlplane.arrivals import scope_of_request
 
 THEME_COOKIE = "theme"
 THEMES = ("light", "dark")
@@ -19,8 +21,28 @@ EVERY_ORGANISATION = "All organisations"
 # Only pages that exist. A new page adds its line here.
 NAVIGATION = (
     ("Watch", (("Overview", "ui:overview", "overview"),)),
-    ("Run", (("Tenants", "ui:tenants", "tenants"),)),
+    (
+        "Run",
+        (
+            ("Connect", "ui:connect", "connect"),
+            ("Tenants", "ui:tenants", "tenants"),
+            ("Members", "ui:members", "members"),
+            ("API tokens", "ui:tokens", "token"),
+            ("Upstreams", "ui:upstream-list", "upstreams"),
+            ("Secrets", "ui:secrets", "lock"),
+            ("Prices", "ui:prices", "prices"),
+            ("Audit", "ui:audit", "audit"),
+        ),
+    ),
 )
+# What it takes to open a place that is not for everyone, in an organisation or the deployment.
+TAKES = {
+    "ui:members": "member:write",
+    "ui:tokens": "token:write",
+    "ui:upstream-list": "upstream:write",
+    "ui:secrets": "secret:write",
+    "ui:audit": "audit:read",
+}
 
 
 class PersonRequest(HttpRequest):
@@ -63,18 +85,16 @@ def page(
     status: int = 200,
 ) -> HttpResponse:
     """The template inside the frame; here: the name of the navigation's current place."""
-    whole = {**context, "frame": frame(request.user, here), "theme": theme(request)}
+    around = frame(request.user, scope_of_request(request), here)
+    whole = {**context, "frame": around, "theme": theme(request)}
     return render(request, template, whole, status=status)
 
 
-def frame(user: User, here: str) -> Frame:
+def frame(user: User, scope: Scope, here: str) -> Frame:
     memberships = list(user.memberships.select_related("organisation"))
     person = user.display_name or user.email
     return Frame(
-        nav=tuple(
-            Group(title, tuple(_place(*line, here) for line in lines))
-            for title, lines in NAVIGATION
-        ),
+        nav=navigation(scope, here),
         organisation=_organisation(memberships),
         person=person,
         email=user.email,
@@ -82,6 +102,18 @@ def frame(user: User, here: str) -> Frame:
         initials=initials(person),
         release=release(),
     )
+
+
+def navigation(scope: Scope, here: str) -> tuple[Group, ...]:
+    """The places that whoever is asking may open."""
+    return tuple(
+        Group(title, tuple(_place(*line, here) for line in lines if _is_open(line[1], scope)))
+        for title, lines in NAVIGATION
+    )
+
+
+def _is_open(view: str, scope: Scope) -> bool:
+    return view not in TAKES or scope.may_somewhere(TAKES[view])
 
 
 def _place(name: str, view: str, icon: str, here: str) -> Place:

@@ -15,15 +15,18 @@ from django.views.decorators.http import require_POST, require_safe
 from controlplane.accounts import actions as accounts
 from controlplane.accounts.models import Tenant
 from controlplane.accounts.permissions import may
-from controlplane.accounts.queries import keys_of, visible_tenant
+from controlplane.accounts.queries import visible_tenant
+from controlplane.arrivals import scope_of_request
 from controlplane.configs.actions import save_version
 from controlplane.configs.models import ConfigVersion
 from controlplane.configs.problems import StaleBaseError
 from controlplane.configs.queries import TenantDocument, tenant_document, versions
 from controlplane.fleet.queries import acknowledgement
 from controlplane.ui import problem_rows
+from controlplane.ui.account_forms import AgentKeyForm, KeyForm, TenantForm
 from controlplane.ui.forms import DocumentForm, UpstreamForm
 from controlplane.ui.frame import PersonRequest, page
+from controlplane.ui.key_rows import binding_rows, key_rows
 from controlplane.ui.tenant_rows import answer_of, dialect_rows, tenant_rows
 from dataplane.core.config.problems import ConfigError
 
@@ -33,9 +36,19 @@ VERSIONS_SHOWN = 8
 @login_required
 @require_safe
 def tenants(request: PersonRequest) -> HttpResponse:
+    return tenants_page(request)
+
+
+def tenants_page(request: PersonRequest, form: TenantForm | None = None) -> HttpResponse:
+    """form: a new tenant that was not taken, None for an empty one where somebody may add one."""
     rows = tenant_rows(request.user)
-    context = {"rows": rows, "has_several": len({row.organisation for row in rows}) > 1}
-    return page(request, "tenants/tenants.html", context, here="ui:tenants")
+    scope = scope_of_request(request)
+    if form is None and scope.may_somewhere("tenant:write"):
+        form = TenantForm(scope.organisations("tenant:write"))
+    several = len({row.organisation for row in rows}) > 1
+    context = {"rows": rows, "has_several": several, "form": form}
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form and form.errors else HTTPStatus.OK
+    return page(request, "tenants/tenants.html", context, here="ui:tenants", status=status)
 
 
 @login_required
@@ -73,10 +86,14 @@ def tenant_page(
         "rows_of_text": _rows_of_text(shown.source),
         "versions": versions(shown.document, limit=VERSIONS_SHOWN),
         "answer": answer_of(acknowledgement(tenant)),
-        "keys": keys_of(tenant),
+        "key_rows": key_rows(tenant),
+        "key_form": KeyForm(),
+        "binding_rows": binding_rows(tenant),
+        "agent_key_form": AgentKeyForm(),
         "dialects": dialect_rows(tenant),
         "may_write": may(request.user, "config:write", tenant),
         "may_issue": may(request.user, "key:write", tenant),
+        "may_list": may(request.user, "upstream:write", None),
         "may_choose": may(request.user, "tenant:write", tenant),
         "advice": _advice(shown),
     }

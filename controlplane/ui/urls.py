@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from django.urls import path
 
-from controlplane.ui import keys, overview, signin, tenants
+from controlplane.ui import account_urls, overview, signin, tenants
 
 app_name = "ui"
 
 urlpatterns = [
+    *account_urls.urlpatterns,
     path("", overview.overview, name="overview"),
     path("login", signin.sign_in, name="login"),
     path("logout", signin.sign_out, name="logout"),
@@ -17,6 +18,4 @@ urlpatterns = [
     path("tenants/<slug:slug>", tenants.tenant, name="tenant"),
     path("tenants/<slug:slug>/document", tenants.save_document, name="document"),
     path("tenants/<slug:slug>/upstreams", tenants.choose_upstream, name="upstreams"),
-    path("tenants/<slug:slug>/keys", keys.issue, name="keys"),
-    path("tenants/<slug:slug>/keys/<slug:uid>/revoke", keys.revoke, name="revoke"),
 ]

@@ -19,7 +19,23 @@ from controlplane.fleet import running
 from tests.controlplane.ui.conftest import Browser
 from tests.fakes.node import NOTHING, FakeNode, busy
 
-PATHS = ("/", "/tenants", "/tenants/orchid", "/login", "/nowhere")
+PATHS = (
+    "/",
+    "/tenants",
+    "/tenants/orchid",
+    "/login",
+    "/nowhere",
+    "/connect",
+    "/connect/orchid",
+    "/members",
+    "/me",
+    "/tokens",
+    "/secrets",
+    "/prices",
+    "/audit",
+    "/audit?verify=1",
+    "/tenants/orchid/switch",
+)
 TEMPLATES = Path(__file__).resolve().parents[3] / "templates"
 
 

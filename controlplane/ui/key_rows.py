@@ -1,0 +1,58 @@
+"""A tenant's credentials as rows ready to show (04 section 5.13)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from datetime import datetime
+
+from django.utils import timezone
+
+from controlplane.accounts.models import AgentKeyBinding, DataPlaneKey, Tenant
+from controlplane.accounts.queries import agent_keys_of, keys_of
+from controlplane.ui.arrival import use_of
+from controlplane.ui.component_rows import Verdict
+
+LIVE = Verdict("live", "ok", "ok")
+EXPIRED = Verdict("expired", "wait", "watch")
+REVOKED = Verdict("revoked", "offline", "quiet")
+
+
+@dataclass(frozen=True, slots=True)
+class KeyRow:
+    """ended_at: since when it is not live; used_at: its last request that the node has seen."""
+
+    key: DataPlaneKey
+    state: Verdict
+    ended_at: datetime | None
+    used_at: datetime | None
+
+    @property
+    def is_live(self) -> bool:
+        return self.state is LIVE
+
+
+@dataclass(frozen=True, slots=True)
+class BindingRow:
+    binding: AgentKeyBinding
+    used_at: datetime | None
+
+
+def key_rows(tenant: Tenant) -> list[KeyRow]:
+    now = timezone.now()
+    return [_row(key, now) for key in keys_of(tenant)]
+
+
+def _row(key: DataPlaneKey, now: datetime) -> KeyRow:
+    use = use_of(key)
+    used_at = use.last_at if use else None
+    if key.revoked_at is not None:
+        return KeyRow(key, REVOKED, key.revoked_at, used_at)
+    if not key.is_live(now):
+        return KeyRow(key, EXPIRED, key.expires_at, used_at)
+    return KeyRow(key, LIVE, None, used_at)
+
+
+def binding_rows(tenant: Tenant) -> list[BindingRow]:
+    found = agent_keys_of(tenant)
+    uses = [(binding, use_of(binding)) for binding in found]
+    return [BindingRow(binding, use.last_at if use else None) for binding, use in uses]

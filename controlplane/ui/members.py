@@ -1,0 +1,285 @@
+"""Who belongs to an organisation: roles, invitations, accounts (04 section 5.13)."""
+
+from __future__ import annotations
+
+from http import HTTPStatus
+from typing import Any
+
+from django.contrib import messages
+from django.contrib.auth.decorators import login_required
+from django.core.exceptions import PermissionDenied, ValidationError
+from django.http import HttpResponse, QueryDict
+from django.shortcuts import get_object_or_404, redirect
+from django.urls import reverse
+from django.views.decorators.cache import never_cache
+from django.views.decorators.http import require_http_methods, require_POST, require_safe
+
+from controlplane.accounts import members as accounts
+from controlplane.accounts.models import Invitation, Membership, Organisation
+from controlplane.accounts.people import set_active, start_reset
+from controlplane.accounts.problems import AccountError
+from controlplane.accounts.scopes import Scope
+from controlplane.arrivals import scope_of_request
+from controlplane.ui.access import handle_of, name_of, place_of, scope_for
+from controlplane.ui.account_forms import InvitationForm, RoleForm
+from controlplane.ui.asking import Crumb, Question, ask
+from controlplane.ui.frame import PersonRequest, page
+from controlplane.ui.member_rows import invitation_rows, is_theirs_alone, member_rows
+from controlplane.ui.scope import Choice
+from controlplane.ui.showing_once import Once, show_once
+
+WRITE = "member:write"
+HERE = "ui:members"
+ASKED = ["GET", "HEAD", "POST"]
+
+
+@login_required
+@require_safe
+def members(request: PersonRequest) -> HttpResponse:
+    """Of the first organisation that the person administrates, or of the deployment."""
+    scope = scope_for(request, WRITE)
+    return members_page(request, scope.organisations(WRITE).first())
+
+
+@login_required
+@require_safe
+def members_there(request: PersonRequest, place: str) -> HttpResponse:
+    return members_page(request, place_of(request, place, WRITE))
+
+
+def members_page(
+    request: PersonRequest, organisation: Organisation | None, form: InvitationForm | None = None
+) -> HttpResponse:
+    scope = scope_of_request(request)
+    tenants = list(organisation.tenants.all()) if organisation else []
+    context = {
+        "place": handle_of(organisation),
+        "organisation": organisation,
+        "choices": _choices(scope, organisation),
+        "rows": member_rows(organisation),
+        "invitations": invitation_rows(organisation),
+        "form": form or InvitationForm(organisation, tenants),
+    }
+    status = HTTPStatus.UNPROCESSABLE_ENTITY if form else HTTPStatus.OK
+    return page(request, "accounts/members.html", context, here=HERE, status=status)
+
+
+def _choices(scope: Scope, current: Organisation | None) -> list[Choice]:
+    places: list[Organisation | None] = [*scope.organisations(WRITE)]
+    if scope.may(WRITE, None):
+        places.append(None)
+    return [
+        Choice(place.name if place else "Managers of the deployment", _at(place), place == current)
+        for place in places
+    ]
+
+
+def _at(organisation: Organisation | None) -> str:
+    return reverse("ui:members-there", args=[handle_of(organisation)])
+
+
+# ---- invitations ------------------------------------------------------------------------------
+
+
+@login_required
+@require_POST
+def invite(request: PersonRequest, place: str) -> HttpResponse:
+    """Answers with the link itself, because nothing may keep it."""
+    organisation = place_of(request, place, WRITE)
+    tenants = list(organisation.tenants.all()) if organisation else []
+    form = InvitationForm(organisation, tenants, request.POST)
+    if not form.is_valid():
+        return members_page(request, organisation, form)
+    wanted = form.cleaned_data
+    try:
+        invitation, link = accounts.invite(
+            wanted["email"], organisation, wanted["role"], request.user, tenants=form.chosen()
+        )
+    except ValidationError as refused:
+        form.refuse(refused, "email")
+        return members_page(request, organisation, form)
+    return show_once(request, _invited(request, invitation, link))
+
+
+def _invited(request: PersonRequest, invitation: Invitation, link: str) -> Once:
+    organisation = invitation.organisation
+    return Once(
+        title=f"An invitation for {invitation.email}",
+        lede="Send this link to the person; it is good for 7 days and for one account. This is "
+        "the only time it is shown: if it is lost, invite again.",
+        what="The link of the invitation",
+        plaintext=request.build_absolute_uri(reverse("ui:join", args=[link])),
+        facts=(("Role", invitation.role), ("In", name_of(organisation))),
+        leave=_at(organisation),
+        done="Done, the link is kept",
+        crumbs=(Crumb("Members", _at(organisation)),),
+        here=HERE,
+    )
+
+
+@login_required
+@require_http_methods(ASKED)
+def withdraw(request: PersonRequest, place: str, invitation: str) -> HttpResponse:
+    organisation = place_of(request, place, WRITE)
+    found = get_object_or_404(
+        Invitation.objects.select_related("organisation"), organisation=organisation, uid=invitation
+    )
+    if request.method == "POST":
+        accounts.withdraw(found, request.user)
+        messages.success(request, f"The invitation of {found.email} is withdrawn.", "ok")
+        return redirect(_at(organisation))
+    question = Question(
+        title=f"Withdraw the invitation of {found.email}?",
+        lede="Its link stops working at once. The person can be invited again.",
+        act="Withdraw it",
+        crumbs=(Crumb("Members", _at(organisation)),),
+        leave=_at(organisation),
+        here=HERE,
+    )
+    return ask(request, question)
+
+
+# ---- one person -------------------------------------------------------------------------------
+
+
+@login_required
+@require_http_methods(ASKED)
+def member(request: PersonRequest, place: str, person: str) -> HttpResponse:
+    """GET shows role and account, POST gives another role or other tenants."""
+    membership = _membership(request, place, person)
+    organisation, user = membership.organisation, membership.user
+    form = _role_form(membership, request.POST if request.method == "POST" else None)
+    if form.is_valid():
+        role = form.cleaned_data["role"]
+        accounts.set_member(user, organisation, role, request.user, tenants=form.chosen())
+        messages.success(request, f"{user.email} is {role} from the next request on.", "ok")
+        return redirect(_at(organisation))
+    return _member_page(request, membership, form)
+
+
+def _role_form(membership: Membership, sent: QueryDict | None = None) -> RoleForm:
+    organisation = membership.organisation
+    tenants = list(organisation.tenants.all()) if organisation else []
+    chosen = [tenant.uid for tenant in membership.tenants.all()]
+    return RoleForm(
+        organisation, tenants, sent, initial={"role": membership.role, "tenants": chosen}
+    )
+
+
+def _member_page(
+    request: PersonRequest,
+    membership: Membership,
+    form: RoleForm | None = None,
+    refused: AccountError | None = None,
+) -> HttpResponse:
+    organisation = membership.organisation
+    context = {
+        "place": handle_of(organisation),
+        "where": name_of(organisation),
+        "organisation": organisation,
+        "membership": membership,
+        "person": membership.user,
+        "form": form or _role_form(membership),
+        "may_act": is_theirs_alone(scope_of_request(request), membership.user),
+        "is_self": membership.user == request.user,
+        "refused": refused,
+    }
+    wrong = HTTPStatus.UNPROCESSABLE_ENTITY if form and form.errors else HTTPStatus.OK
+    status = refused.status if refused else wrong
+    return page(request, "accounts/member.html", context, here=HERE, status=status)
+
+
+@login_required
+@require_http_methods(ASKED)
+def remove(request: PersonRequest, place: str, person: str) -> HttpResponse:
+    membership = _membership(request, place, person)
+    where = name_of(membership.organisation)
+    if request.method == "POST":
+        try:
+            accounts.remove_member(membership, request.user)
+        except AccountError as refused:
+            return _member_page(request, membership, refused=refused)
+        messages.success(request, f"{membership.user.email} left {where}.", "ok")
+        return redirect(_at(membership.organisation))
+    question = Question(
+        title=f"Remove {membership.user.email} from {where}?",
+        lede="The role ends with the next request. The account stays, and so does what it did.",
+        act="Remove the member",
+        **_around(membership),
+    )
+    return ask(request, question)
+
+
+@login_required
+@require_http_methods(ASKED)
+def activity(request: PersonRequest, place: str, person: str) -> HttpResponse:
+    """Keep somebody out, or let them in again."""
+    membership = _membership(request, place, person, acts_on_account=True)
+    user = membership.user
+    if request.method == "POST":
+        active = request.POST.get("active") == "yes"
+        try:
+            set_active(user, active=active, by=request.user)
+        except AccountError as refused:
+            return _member_page(request, membership, refused=refused)
+        said = "may sign in again" if active else "is kept out and signed out everywhere"
+        messages.success(request, f"{user.email} {said}.", "ok")
+        return redirect(_at(membership.organisation))
+    return _member_page(request, membership)
+
+
+@login_required
+@never_cache
+@require_http_methods(ASKED)
+def reset(request: PersonRequest, place: str, person: str) -> HttpResponse:
+    """A link with which the person, and nobody else, chooses a new password."""
+    membership = _membership(request, place, person, acts_on_account=True)
+    user = membership.user
+    if request.method == "POST":
+        return show_once(request, _reset_link(request, membership, start_reset(user, request.user)))
+    question = Question(
+        title=f"A new password for {user.email}?",
+        lede="A link is made with which the person chooses a password within an hour. Until then "
+        "the present one works; afterwards every machine is signed out. The trail keeps who asked.",
+        act="Make the link",
+        keep="Leave it as it is",
+        is_danger=False,
+        **_around(membership),
+    )
+    return ask(request, question)
+
+
+def _reset_link(request: PersonRequest, membership: Membership, link: str) -> Once:
+    return Once(
+        title=f"A link for {membership.user.email}",
+        lede="Hand it to the person and to nobody else: whoever opens it first chooses the "
+        "password. It is good for an hour and for one use, and this is the only time it is shown.",
+        what="The link for a new password",
+        plaintext=request.build_absolute_uri(reverse("ui:new-password", args=[link])),
+        leave=_at(membership.organisation),
+        done="Done, the link is kept",
+        crumbs=_around(membership)["crumbs"],
+        here=HERE,
+    )
+
+
+def _membership(
+    request: PersonRequest, place: str, person: str, *, acts_on_account: bool = False
+) -> Membership:
+    """acts_on_account: refused where the person also belongs to somewhere else."""
+    organisation = place_of(request, place, WRITE)
+    found = get_object_or_404(
+        Membership.objects.select_related("user", "organisation").prefetch_related("tenants"),
+        organisation=organisation,
+        user__uid=person,
+    )
+    if acts_on_account and not is_theirs_alone(scope_of_request(request), found.user):
+        raise PermissionDenied
+    return found
+
+
+def _around(membership: Membership) -> dict[str, Any]:
+    organisation, user = membership.organisation, membership.user
+    own = reverse("ui:member", args=[handle_of(organisation), user.uid])
+    crumbs = (Crumb("Members", _at(organisation)), Crumb(user.email, own))
+    return {"crumbs": crumbs, "leave": own, "here": HERE}
