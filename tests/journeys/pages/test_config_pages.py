@@ -185,7 +185,7 @@ def test_the_policy_is_kept_whatever_is_done_in_the_editor(page: Page) -> None:
     for key in ("Control+End", "Enter", "Backspace", "Control+Space"):
         page.keyboard.press(key)
     page.keyboard.type("mode: [observe")
-    page.get_by_title("Fold line").first.click()
+    page.get_by_title("Fold line", exact=True).first.click()
     page.get_by_label("Explain config.removed_key").click()
     expect(page.locator("#explain")).to_contain_text("An error blocks saving")
     page.keyboard.press("Escape")
