@@ -182,7 +182,7 @@ function reveal(id) {
 // ---- the view over the textarea
 function mount() {
   const host = document.createElement("div");
-  host.className = "editor";
+  host.className = area.classList.contains("after") ? "editor after" : "editor";
   const root = host.attachShadow({ mode: "open" });
   area.before(host);
   const label = document.querySelector(`label[for="${area.id}"]`).textContent;
