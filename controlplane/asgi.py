@@ -22,8 +22,10 @@ from controlplane.accounts import vault  # noqa: E402  Django must be set up fir
 from controlplane.accounts.queries import held_key  # noqa: E402
 from controlplane.fleet import running  # noqa: E402
 from controlplane.fleet.source import EmbeddedSource  # noqa: E402
+from controlplane.jobs.runner import Runner  # noqa: E402
 from controlplane.live import wakes  # noqa: E402
 from controlplane.live.application import Live  # noqa: E402
+from controlplane.settings import ENVIRONMENT  # noqa: E402
 from controlplane.telemetry import hooks, writer  # noqa: E402
 from dataplane.asgi import Node  # noqa: E402
 from dataplane.settings import from_environment  # noqa: E402
@@ -43,6 +45,7 @@ class Gateway:
     def __init__(self) -> None:
         self._source: EmbeddedSource | None = None
         self._writer: writer.Writer | None = None
+        self._jobs: Runner | None = None
         self._node: Node | None = None
         self._live = Live()
         self._starting = asyncio.Lock()
@@ -71,6 +74,9 @@ class Gateway:
                 running.register(node)
                 writer.register(self._writer)
                 hooks.subscribe(wakes.wake)
+                if not ENVIRONMENT.celery_broker:
+                    self._jobs = Runner()
+                    self._jobs.start()
                 await self._live.start()
                 self._node = node
             return self._node
@@ -83,6 +89,8 @@ class Gateway:
         await self._live.stop()
         await self._node.stop()
         self._source.close()
+        if self._jobs is not None:
+            await asyncio.to_thread(self._jobs.stop)
         if self._writer is not None:
             hooks.unsubscribe(wakes.wake)
             writer.unregister()

@@ -5,3 +5,10 @@ from django.apps import AppConfig
 
 class JobsConfig(AppConfig):
     name = "controlplane.jobs"
+
+    def ready(self) -> None:
+        from controlplane.jobs.registry import register
+        from controlplane.jobs.upkeep import JOBS
+
+        for job in JOBS:
+            register(job)

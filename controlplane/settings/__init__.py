@@ -84,8 +84,8 @@ TEMPLATES: list[dict[str, Any]] = [
 FORM_RENDERER = "controlplane.ui.form_rendering.FieldsAsDesigned"
 
 
-def sqlite(file: str, *, synchronous: str) -> dict[str, Any]:
-    """A database in the data directory.
+def sqlite(file: str, *, synchronous: str, first: str = "") -> dict[str, Any]:
+    """A database in the data directory. first: what must be said before there is a table.
 
     IMMEDIATE takes the write lock at BEGIN, where waiting is possible; a deferred transaction
     that wants to write later fails at once instead.
@@ -97,7 +97,7 @@ def sqlite(file: str, *, synchronous: str) -> dict[str, Any]:
             "transaction_mode": "IMMEDIATE",
             "timeout": 10,
             "init_command": (
-                f"PRAGMA journal_mode=WAL; PRAGMA synchronous={synchronous}; "
+                f"{first}PRAGMA journal_mode=WAL; PRAGMA synchronous={synchronous}; "
                 "PRAGMA foreign_keys=ON;"
             ),
         },
@@ -109,7 +109,10 @@ def sqlite(file: str, *, synchronous: str) -> dict[str, Any]:
 DATABASES: dict[str, dict[str, Any]] = {
     "default": sqlite("control", synchronous="FULL"),
     # Much is written here and little would be missed: a power cut may take the last batches.
-    "telemetry": sqlite("telemetry", synchronous="NORMAL"),
+    # What retention removes is given back to the disk page by page.
+    "telemetry": sqlite(
+        "telemetry", synchronous="NORMAL", first="PRAGMA auto_vacuum=INCREMENTAL; "
+    ),
 }
 DATABASE_ROUTERS = ["controlplane.databases.ByAppLabel"]
 

@@ -21,7 +21,8 @@ class Environment:
     """data_dir: absolute. base_url: how people and agents reach us. upstreams: dialect to URL.
 
     outbound_ports: besides 443. secret_keys: (id, 32 bytes) that seal what we hold, the first
-    seals and all open.
+    seals and all open. celery_broker: where jobs are queued, "" for this process. node_token:
+    what nodes elsewhere report with, "" for none. telemetry_max_bytes: of the telemetry database.
     """
 
     data_dir: Path
@@ -37,6 +38,9 @@ class Environment:
     allow_insecure_upstreams: bool
     outbound_ports: frozenset[int]
     secret_keys: tuple[tuple[str, bytes], ...]
+    celery_broker: str = ""
+    node_token: str = ""
+    telemetry_max_bytes: int = 5 << 30
 
     @property
     def host(self) -> str:
@@ -73,6 +77,9 @@ def read(env: Mapping[str, str]) -> Environment:
         secret_keys=sealing_keys(
             env.get("HEADRACE_SECRET_KEYS") or kept_secret(data_dir / "secret_keys", new_key)
         ),
+        celery_broker=env.get("HEADRACE_CELERY_BROKER", ""),
+        node_token=env.get("HEADRACE_NODE_TOKEN", ""),
+        telemetry_max_bytes=int(env.get("HEADRACE_TELEMETRY_MAX_BYTES") or 5 << 30),
     )
 
 
