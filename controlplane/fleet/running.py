@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from dataplane.core.effects import Recalled
+
 
 class Arrival(Protocol):
     """How a credential has been used, as dataplane.adapters.arrivals says it."""
@@ -19,6 +21,11 @@ class Arrivals(Protocol):
     def of(self, principal: str) -> Arrival | None: ...
 
 
+class Uid(Protocol):
+    @property
+    def uid(self) -> str: ...
+
+
 class RunningNode(Protocol):
     """As much of dataplane.asgi.Node as a page needs."""
 
@@ -26,6 +33,8 @@ class RunningNode(Protocol):
     def arrivals(self) -> Arrivals: ...
 
     def stats(self, tenant: str | None) -> dict[str, Any]: ...
+
+    def original(self, tenant: str, session: str, marker_id: str) -> Recalled: ...
 
 
 _running: list[RunningNode] = []
@@ -43,6 +52,11 @@ def unregister() -> None:
 def stats(tenant_uid: str | None) -> dict[str, Any] | None:
     """The figures of 03 section 6.1 for one tenant, or of the whole node; None without a node."""
     return _running[0].stats(tenant_uid) if _running else None
+
+
+def original(tenant_uid: str, session: str, marker_id: str) -> Recalled | None:
+    """The original of a marker that the session owns; None without a node in this process."""
+    return _running[0].original(tenant_uid, session, marker_id) if _running else None
 
 
 def is_running() -> bool:

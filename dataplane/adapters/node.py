@@ -15,7 +15,7 @@ from collections.abc import Callable
 from functools import partial
 from typing import Any
 
-from dataplane.adapters import failpoints, logs, views
+from dataplane.adapters import failpoints, logs, opening, views
 from dataplane.adapters.admission import Admission, admitted, wish_of
 from dataplane.adapters.arrivals import Arrivals
 from dataplane.adapters.drive import Driver, performer
@@ -37,6 +37,8 @@ from dataplane.adapters.upstream import UpstreamClient
 from dataplane.core import tokens
 from dataplane.core.config.resource import Source, Upstream
 from dataplane.core.credential import CredentialError, CredentialPlan, names_a_key, plan_for
+from dataplane.core.effects import Recalled
+from dataplane.core.effects import Scope as Owner
 from dataplane.core.money import cost
 from dataplane.core.overrides import Wish
 from dataplane.core.record import Record
@@ -173,6 +175,10 @@ class Node:
     def stats(self, tenant: str | None = None) -> dict[str, Any]:
         """The fields of /stats for one tenant id, or for the whole process."""
         return views.stats(self, tenant)
+
+    def original(self, tenant: str, session: str, marker_id: str) -> Recalled:
+        """The original of a marker that the session owns; for a thread other than the node's."""
+        return opening.opened(self.store, self._loop, Owner(tenant, "", session), marker_id)
 
     # ---- requests -------------------------------------------------------------------------
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from dataplane.adapters.arrivals import Arrivals
+from dataplane.core.effects import Found, Recalled
 
 NOTHING: dict[str, Any] = {
     "requests": 0,
@@ -71,6 +72,12 @@ class FakeNode:
         self._whole = whole
         self._one = one
         self.arrivals = Arrivals()
+        self.originals: dict[tuple[str, str, str], bytes] = {}
 
     def stats(self, tenant: str | None) -> dict[str, Any]:
         return self._whole if tenant is None else self._one.get(tenant, NOTHING)
+
+    def original(self, tenant: str, session: str, marker_id: str) -> Recalled:
+        """Held originals by tenant, session and marker."""
+        held = self.originals.get((tenant, session, marker_id))
+        return Recalled(Found.RESOLVED, held) if held is not None else Recalled(Found.NEVER_MINTED)

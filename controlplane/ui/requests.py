@@ -1,0 +1,146 @@
+"""Every request: the list with its filters, and one in full (04 section 5.8)."""
+
+from __future__ import annotations
+
+from urllib.parse import urlencode
+
+from django import forms
+from django.contrib.auth.decorators import login_required
+from django.http import Http404, HttpResponse
+from django.urls import reverse
+from django.views.decorators.http import require_safe
+
+from controlplane.accounts.models import Tenant
+from controlplane.arrivals import scope_of_request
+from controlplane.audit.origin import current
+from controlplane.telemetry import queries as telemetry
+from controlplane.telemetry.queries import RequestFilter, State
+from controlplane.ui.form_rendering import DesignedForm
+from controlplane.ui.frame import PersonRequest, page
+from controlplane.ui.looks import look_of
+from controlplane.ui.panels import UNREADABLE, Panel, notes_of
+from controlplane.ui.request_rows import (
+    facts_of,
+    list_rows,
+    recovery_rows,
+    run_rows,
+    tiers_of,
+    tiles_of,
+)
+from controlplane.ui.session_rows import at, session_href, status_of
+
+HERE = "ui:requests"
+OUTCOMES = (
+    ("", "every"),
+    ("ok", "ok"),
+    ("error", "error"),
+    ("truncated", "truncated"),
+    ("client_disconnect", "client left"),
+)
+ACCOUNTINGS = (
+    ("", "every"),
+    ("complete", "known"),
+    ("partial", "no price"),
+    ("missing", "no usage"),
+)
+TEXTS = ("session", "model", "outcome", "accounting", "component", "gate", "event", "bypassed")
+
+
+class RequestForm(DesignedForm):
+    """component, gate, event and bypassed come from links of other pages."""
+
+    ids = "requests"
+
+    tenant = forms.CharField(required=False, widget=forms.HiddenInput())
+    session = forms.CharField(required=False, max_length=128, label="Session")
+    model = forms.CharField(required=False, max_length=128, label="Model")
+    outcome = forms.ChoiceField(required=False, label="Outcome", choices=OUTCOMES)
+    accounting = forms.ChoiceField(required=False, label="Cost", choices=ACCOUNTINGS)
+    component = forms.CharField(required=False, max_length=64, label="Component")
+    gate = forms.CharField(required=False, max_length=64, label="Gate")
+    event = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput())
+    bypassed = forms.CharField(required=False, max_length=64, widget=forms.HiddenInput())
+    lost = forms.BooleanField(required=False, label="Lost an original")
+
+
+@login_required
+@require_safe
+def requests(request: PersonRequest) -> HttpResponse:
+    """Newest first; ?after= continues below a request."""
+    look, form = look_of(request), RequestForm(request.GET)
+    form.is_valid()
+    asked = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
+    texts = {name: form.cleaned_data.get(name, "") for name in TEXTS}
+    lost = bool(form.cleaned_data.get("lost"))
+    wanted = RequestFilter(tenant=look.tenant, lost=lost, **texts)
+    found = telemetry.requests(look.reach, wanted, after=request.GET.get("after", ""))
+    labels = {tenant.uid: tenant.label for tenant in look.scope.tenants}
+    narrowed = {name: value for name, value in asked.items() if name != "tenant"}
+    context = {
+        "look": look,
+        "form": form,
+        "chips": _chips(asked, ("event", "bypassed")),
+        "rows": list_rows(found.rows, labels),
+        "panel": _panel(found.state, is_narrowed=bool(narrowed)),
+        "request_id": current().request_id,
+        "notes": notes_of() if found.state is not State.UNKNOWN else (),
+        "older": _href({**asked, "after": found.after}) if found.after else "",
+        "newest": _href(asked) if "after" in request.GET else "",
+    }
+    return page(request, "requests/requests.html", context, here=HERE)
+
+
+def _href(asked: dict[str, str]) -> str:
+    return f"{reverse(HERE)}?{urlencode(asked)}" if asked else reverse(HERE)
+
+
+def _chips(asked: dict[str, str], shown: tuple[str, ...]) -> list[tuple[str, str]]:
+    """Filters without a field of their own: their words, and the page without them."""
+    return [
+        (f"{name} {asked[name]}", _href({k: v for k, v in asked.items() if k != name}))
+        for name in shown
+        if name in asked
+    ]
+
+
+def _panel(state: State, *, is_narrowed: bool) -> Panel | None:
+    if state is State.UNKNOWN:
+        return UNREADABLE
+    if state is not State.NO_DATA:
+        return None
+    if is_narrowed:
+        return Panel(
+            "empty", "No request matches", "The filters hide all.", "Remove them", reverse(HERE)
+        )
+    return Panel(
+        "empty",
+        "No request yet",
+        "One appears within seconds of its last byte.",
+        "Connect an agent",
+        reverse("ui:connect"),
+    )
+
+
+@login_required
+@require_safe
+def request_page(request: PersonRequest, uid: str) -> HttpResponse:
+    """Http404 for an unknown one, a foreign one, and one that retention removed."""
+    scope = scope_of_request(request)
+    found = telemetry.request(scope, uid)
+    if found is None:
+        raise Http404
+    record = found.record
+    tenant = Tenant.objects.filter(uid=record.tenant_uid).first()
+    context = {
+        "record": record,
+        "tenant": tenant.label if tenant else record.tenant_uid,
+        "at": at(record.at),
+        "status": status_of(record),
+        "session_href": session_href(record.tenant_uid, record.session_uid),
+        "tiles": tiles_of(found),
+        "tiers": tiers_of(record),
+        "runs": run_rows(found.runs),
+        "facts": facts_of(record),
+        "recoveries": recovery_rows(record),
+    }
+    return page(request, "requests/request.html", context, here=HERE)
