@@ -1,0 +1,152 @@
+"""A deployment in processes of its own that can be stopped, killed and started again."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import socket
+import subprocess
+import sys
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+ROOT = Path(__file__).resolve().parents[2]
+EMAIL, PASSWORD = "admin@example.com", "a password for tests"
+STARTS_WITHIN_S = 60.0
+# Signs in `people` managers and says the keys of their sessions.
+SESSIONS = """
+import json
+from django.conf import settings
+from django.test import Client
+from controlplane.accounts.members import set_member
+from controlplane.accounts.models import User
+keys = []
+for n in range({people}):
+    user = User.objects.create_user(f"reader{{n}}@example.com", None)
+    set_member(user, None, "manager", None)
+    client = Client()
+    client.force_login(user)
+    keys.append(client.cookies[settings.SESSION_COOKIE_NAME].value)
+print(json.dumps(keys))
+"""
+
+
+def free_port() -> int:
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        port: int = listener.getsockname()[1]
+        return port
+
+
+class Deployment:
+    """A gateway and a simulated provider behind it."""
+
+    def __init__(self, folder: Path) -> None:
+        self.port, provider = free_port(), free_port()
+        self.url = f"http://127.0.0.1:{self.port}"
+        self._folder = folder
+        self._env = os.environ | {  # noqa: TID251  a child process needs all of it
+            "HEADRACE_DATA_DIR": str(folder / "var"),
+            "HEADRACE_BIND": f"127.0.0.1:{self.port}",
+            "HEADRACE_ADMIN_EMAIL": EMAIL,
+            "HEADRACE_ADMIN_PASSWORD": PASSWORD,
+        }
+        upstream = f"anthropic=http://127.0.0.1:{provider}"
+        made = json.loads(
+            self._manage("bootstrap", "--tenant", "orchid", "--upstream", upstream, "--json")
+        )
+        self.key: str = made["data_plane_key"]
+        self._provider = self._start("-m", "dataplane.simulator", "--port", str(provider))
+        self._gateway: subprocess.Popen[bytes] | None = None
+
+    @property
+    def pid(self) -> int:
+        assert self._gateway is not None
+        return self._gateway.pid
+
+    def start(self) -> None:
+        self._gateway = self._start(
+            "-m", "uvicorn", "controlplane.asgi:application", "--port", str(self.port)
+        )
+        deadline = time.monotonic() + STARTS_WITHIN_S
+        while time.monotonic() < deadline:
+            try:
+                urllib.request.urlopen(f"{self.url}/login", timeout=5).close()  # noqa: S310  our own
+            except OSError:
+                time.sleep(0.1)
+            else:
+                return
+        raise AssertionError((self._folder / "uvicorn.log").read_text()[-4000:])
+
+    def end(self, how: signal.Signals = signal.SIGTERM) -> None:
+        assert self._gateway is not None
+        self._gateway.send_signal(how)
+        self._gateway.wait(timeout=40)
+        self._gateway = None
+
+    def close(self) -> None:
+        if self._gateway is not None:
+            self.end()
+        self._provider.terminate()
+        self._provider.wait(timeout=30)
+
+    def ask(self, text: str) -> None:
+        """One request of an agent through the gateway to the simulated provider."""
+        body = {
+            "model": "claude-sonnet-4-5",
+            "max_tokens": 64,
+            "messages": [{"role": "user", "content": text}],
+        }
+        request = urllib.request.Request(  # noqa: S310  our own address
+            f"{self.url}/anthropic/v1/messages",
+            json.dumps(body).encode(),
+            {
+                "x-context-guru-token": self.key,
+                "x-api-key": "sk-test",
+                "anthropic-version": "2023-06-01",
+                "content-type": "application/json",
+            },
+        )
+        with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310
+            answer.read()
+
+    def stats(self) -> dict[str, Any]:
+        request = urllib.request.Request(  # noqa: S310  our own address
+            f"{self.url}/stats", headers={"x-context-guru-token": self.key}
+        )
+        with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310
+            found: dict[str, Any] = json.load(answer)
+            return found
+
+    def sessions(self, people: int) -> list[str]:
+        """Of so many people who are signed in."""
+        printed = self._manage("shell", "-v", "0", "-c", SESSIONS.format(people=people))
+        keys: list[str] = json.loads(printed.splitlines()[-1])
+        return keys
+
+    def _manage(self, *command: str) -> str:
+        return subprocess.run(
+            [sys.executable, "manage.py", *command],
+            cwd=ROOT, env=self._env, check=True, capture_output=True, text=True,
+        ).stdout  # fmt: skip
+
+    def _start(self, *command: str) -> subprocess.Popen[bytes]:
+        with (self._folder / f"{command[1]}.log").open("ab") as log:
+            return subprocess.Popen(
+                [sys.executable, *command], cwd=ROOT, env=self._env, stdout=log, stderr=log
+            )
+
+
+@contextmanager
+def deployment(folder: Path) -> Iterator[Deployment]:
+    made = Deployment(folder)
+    try:
+        made.start()
+        yield made
+    finally:
+        made.close()
