@@ -15,6 +15,7 @@ from controlplane.accounts.models import Tenant
 from controlplane.accounts.queries import managers
 from controlplane.cli import database, simulated, welcome
 from controlplane.cli.bootstrapping import Wanted, bootstrap
+from controlplane.configs.released import adopt_release
 from controlplane.settings import ENVIRONMENT
 
 FIRST_TENANT = "demo"
@@ -34,6 +35,7 @@ class Command(BaseCommand):
             with database.set_up_alone(ENVIRONMENT.data_dir):
                 database.migrate()
                 refuse_unreadable_secrets()
+                adopt_release()
                 port = simulated_port()
                 self.stdout.write(greeting(options["tenant"], port), ending="\n\n")
             if port is not None:
