@@ -190,7 +190,7 @@ def _create(path: Path, *, reset_at: float | None) -> None:
     newborn = path.with_name(f"{path.name}.new-{os.getpid()}")
     newborn.unlink(missing_ok=True)
     with contextlib.closing(sqlite3.connect(newborn, isolation_level=None)) as connection:
-        connection.execute("PRAGMA page_size=16384")
+        connection.execute("PRAGMA page_size=4096")
         connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
         connection.execute("PRAGMA journal_mode=WAL")
         connection.executescript(f"BEGIN;{SCHEMA}COMMIT;")

@@ -108,7 +108,7 @@ async def test_the_file_is_opened_with_the_pragmas_of_the_specification(
     assert found == {
         "journal_mode": "wal",
         "synchronous": synchronous,
-        "page_size": 16384,
+        "page_size": 4096,
         "auto_vacuum": 2,
         "wal_autocheckpoint": 0,
     }
