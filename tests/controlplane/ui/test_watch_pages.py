@@ -2,12 +2,38 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Callable
+
 import pytest
+from django.db import connections
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
+from hypothesis import given
+from hypothesis import strategies as st
 
 from controlplane.accounts.models import Tenant, User
+from controlplane.alarms.delivering import deliver, deliver_due
+from controlplane.alarms.models import Alarm, Channel
+from controlplane.audit.models import AuditEvent
+from controlplane.telemetry.models import ComponentRun, MarkerRecord, RequestRecord
+from controlplane.telemetry.queries.windows import now_ms
+from controlplane.ui.shown_text import pages_of
+from tests.controlplane.alarms.conftest import Receiver, opened
+from tests.controlplane.alarms.conftest import receiver as receiver
 from tests.controlplane.ui.conftest import Browser
+from tests.controlplane.ui.watched import (
+    BREAKS_OUT,
+    IMAGE,
+    MARKER,
+    a_request,
+    a_session,
+    a_stream,
+)
+from tests.fakes.node import NOTHING, FakeNode
 
+Register = Callable[[FakeNode], None]
 pytestmark = pytest.mark.django_db(databases=["default", "telemetry"])
 EMPTY = {
     "/alarms": "No open alarms",
@@ -31,3 +57,358 @@ def test_an_empty_page_says_why_it_is_empty(everyone: Client, path: str) -> None
 
     assert answer.status_code == 200
     assert EMPTY[path] in answer.content.decode()
+
+
+def text_of(client: Client, path: str, **query: str) -> str:
+    answer = client.get(path, query)
+    assert answer.status_code == 200, path
+    return answer.content.decode()
+
+
+# ---- alarms ------------------------------------------------------------------------------------
+
+
+def test_a_loss_is_red_on_every_page_until_it_is_resolved(
+    everyone: Client, tenant: Tenant, manager: User
+) -> None:
+    alarm = opened(tenant.uid)
+    place = f"/alarms/{alarm.uid}"
+
+    for path in ("/", "/tenants", "/alarms", "/sessions"):
+        assert "1 original lost on node-b" in text_of(everyone, path), path
+    everyone.post(f"{place}/acknowledge", {"comment": "looking at the disk"})
+    assert f"{manager.email} has it" in text_of(everyone, "/tenants")
+    assert "looking at the disk" in text_of(everyone, place)
+    everyone.post(f"{place}/resolve", {"resolution": "moved to sqlite"})
+    assert "1 original lost" not in text_of(everyone, "/tenants")
+    assert "moved to sqlite" in text_of(everyone, place)
+
+
+def test_the_bell_says_what_changed_once(everyone: Client, tenant: Tenant) -> None:
+    calm = everyone.get("/bell", {"known": ""}).content.decode()
+    assert "No open alarms" in calm
+    assert "banner" not in calm
+
+    alarm = opened(tenant.uid)
+    rung = everyone.get("/bell", {"known": ""}).content.decode()
+    assert rung.count('role="alert"') == 1
+    assert f"/alarms/{alarm.uid}" in rung
+    known = re.findall(r'name="known" value="([^"]*)"', rung)[0]
+    assert "banner" not in everyone.get("/bell", {"known": known}).content.decode()
+
+
+def test_the_page_of_a_loss_shows_its_evidence(everyone: Client, tenant: Tenant) -> None:
+    a_session(tenant.uid)
+    page = text_of(everyone, f"/alarms/{opened(tenant.uid).uid}")
+
+    for said in ("&lt;&lt;cg:c9f0f895fb98ab91&gt;&gt;", "Asked for, not found", "Turn 41", "mask"):
+        assert said in page
+    assert f'href="/sessions/{tenant.uid}/s1"' in page
+
+
+def test_an_answer_without_words_is_refused_with_a_reason(everyone: Client, tenant: Tenant) -> None:
+    alarm = opened(tenant.uid)
+
+    answer = everyone.post(f"/alarms/{alarm.uid}/acknowledge", {"comment": " "})
+
+    assert answer.status_code == 422
+    assert "required" in answer.content.decode()
+
+
+@pytest.mark.parametrize("act", ["acknowledge", "resolve", "silence"])
+def test_a_viewer_sees_an_alarm_and_may_not_answer_it(
+    browser: Browser, viewer: User, tenant: Tenant, act: str
+) -> None:
+    alarm, client = opened(tenant.uid), browser(viewer)
+    page = text_of(client, f"/alarms/{alarm.uid}")
+
+    assert "<form" not in page.split('id="main"')[1]
+    sent = {"comment": "x", "resolution": "x", "reason": "x", "until": "1"}
+    assert client.post(f"/alarms/{alarm.uid}/{act}", sent).status_code == 403
+    alarm.refresh_from_db()
+    assert alarm.state == "firing"
+
+
+# ---- sessions and requests ---------------------------------------------------------------------
+
+
+def test_a_session_shows_its_turns_and_what_was_taken_out(everyone: Client, tenant: Tenant) -> None:
+    a_session(tenant.uid)
+
+    assert "s1" in text_of(everyone, "/sessions")
+    page = text_of(everyone, f"/sessions/{tenant.uid}/s1")
+    assert page.count('<td class="tiers">') == 3
+    assert "&lt;&lt;cg:c9f0f895fb98ab91&gt;&gt;" in page
+
+
+def test_filters_that_hide_everything_say_so(everyone: Client, tenant: Tenant) -> None:
+    a_session(tenant.uid)
+
+    assert "No session matches" in text_of(everyone, "/sessions", search="zzz")
+    assert "No request matches" in text_of(everyone, "/requests", model="zzz")
+
+
+def test_requests_are_paged_without_a_gap(everyone: Client, tenant: Tenant) -> None:
+    a_session(tenant.uid, turns=60)
+    first = text_of(everyone, "/requests")
+    older = re.findall(r'href="(/requests\?[^"]*)">Older', first)[0].replace("&amp;", "&")
+    second = text_of(everyone, older)
+
+    uids = re.findall(r'href="/requests/(01kb\d+)"', first + second)
+    assert len(uids) == len(set(uids)) == 60
+
+
+def test_a_request_without_usage_or_price_shows_words_and_no_zero(
+    everyone: Client, tenant: Tenant
+) -> None:
+    row = a_request(
+        tenant.uid, "s1", 1, accounting="missing", cost_usd=None, fresh_input=0, shaped=False,
+        bypassed="observe",
+    )  # fmt: skip
+
+    page = text_of(everyone, f"/requests/{row.uid}")
+
+    assert "no data" in page
+    assert "unknown" in page
+    assert "$0.00" not in page
+    assert "as sent" in page
+
+
+# ---- originals ---------------------------------------------------------------------------------
+
+
+def test_opening_an_original_takes_the_permission_and_leaves_a_line_without_its_text(
+    browser: Browser, admin: User, viewer: User, tenant: Tenant, node: Register
+) -> None:
+    a_session(tenant.uid)
+    fake = FakeNode(NOTHING)
+    fake.originals[tenant.uid, "s1", MARKER] = b"the <b>hushed</b>\xe2\x80\xae log"
+    node(fake)
+    place = f"/sessions/{tenant.uid}/s1/markers/{MARKER}"
+
+    assert browser(viewer).post(place).status_code == 403
+    assert place not in text_of(browser(viewer), f"/sessions/{tenant.uid}/s1")
+    assert "hushed" not in text_of(browser(admin), place)
+    shown = browser(admin).post(place)
+
+    page = shown.content.decode()
+    assert "the &lt;b&gt;hushed&lt;/b&gt;⟨U+202E⟩ log" in page
+    assert "no-store" in shown["cache-control"]
+    event = AuditEvent.objects.get(action="content.read")
+    assert event.actor_label == admin.email
+    assert event.after == {"session": "s1", "marker": MARKER, "found": "resolved"}
+
+
+def test_an_original_that_cannot_be_given_says_why(
+    everyone: Client, tenant: Tenant, node: Register
+) -> None:
+    a_session(tenant.uid)
+    place = f"/sessions/{tenant.uid}/s1/markers/{MARKER}"
+
+    assert "No node that holds it" in everyone.post(place).content.decode()
+    node(FakeNode(NOTHING))
+    assert "no such marker" in everyone.post(place).content.decode()
+    assert AuditEvent.objects.filter(action="content.read").count() == 2
+
+
+@given(data=st.binary(max_size=200), size=st.integers(4, 40))
+def test_the_parts_of_a_text_are_all_of_it(data: bytes, size: int) -> None:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("controlplane.ui.shown_text.PAGE_BYTES", size)
+        offset: int | None = 0
+        ends = [0]
+        while offset is not None:
+            part = pages_of(data, str(offset))
+            assert part.start == ends[-1]
+            ends.append(part.end)
+            offset = part.later
+    assert ends[-1] == len(data)
+
+
+# ---- nodes, system, channels -------------------------------------------------------------------
+
+
+def test_nodes_always_say_their_denominator(everyone: Client, tenant: Tenant) -> None:
+    a_stream("node-a")
+    a_stream("node-d", last_at=1)
+
+    page = text_of(everyone, "/nodes")
+
+    assert "of 1" in page
+    assert "1 offline" in page
+    assert "Loss counters there are unknown" in page
+
+
+def test_a_node_names_no_tenant_of_others(
+    browser: Browser, viewer: User, tenant: Tenant, other_tenant: Tenant
+) -> None:
+    a_stream("node-a")
+
+    page = text_of(browser(viewer), "/nodes/node-a")
+
+    assert "tenant orchid" in page
+    assert other_tenant.uid not in page
+    assert browser(viewer).get("/nodes/node-x").status_code == 404
+
+
+def test_the_product_is_for_managers(browser: Browser, admin: User, tenant: Tenant) -> None:
+    assert browser(admin).get("/system").status_code == 403
+    assert "/system" not in text_of(browser(admin), "/tenants")
+
+
+def test_a_channel_is_added_with_a_secret_shown_once_and_tested(
+    everyone: Client, tenant: Tenant, receiver: Receiver
+) -> None:
+    terms = {"name": "on-call", "kind": "webhook", "target": receiver.url, "least": "warning"}
+    there = "/settings/channels/acme"
+
+    refused = everyone.post(there, terms)
+    assert refused.status_code == 422
+    made = everyone.post(there, {**terms, "allow_private": "on"})
+    secret = re.findall(r'id="plaintext"[^>]*>([^<]+)<', made.content.decode())[0]
+    listed = text_of(everyone, there)
+
+    assert secret not in listed
+    assert "hooks/7" not in listed
+    uid = Channel.objects.get().uid
+    everyone.post(f"{there}/{uid}/test")
+    deliver_due(timezone.now(), deliver)
+    assert [letter.headers["X-CG-Event"] for letter in receiver.letters] == ["test"]
+    assert "200" in text_of(everyone, f"{there}/{uid}")
+    everyone.post(f"{there}/{uid}/remove")
+    assert not Channel.objects.exists()
+
+
+def test_an_admin_may_not_point_a_webhook_at_the_deployments_own_network(
+    browser: Browser, admin: User, manager: User, tenant: Tenant, receiver: Receiver
+) -> None:
+    terms = {"name": "on-call", "kind": "webhook", "target": receiver.url, "least": "warning"}
+    there = "/settings/channels/acme"
+    private = {**terms, "allow_private": "on"}
+
+    assert browser(admin).post(there, private).status_code == 422
+    browser(manager).post(there, private)
+    place = f"{there}/{Channel.objects.get().uid}"
+    moved = {**terms, "target": "http://127.0.0.1:22/"}
+    assert browser(admin).post(place, moved).status_code == 422
+    assert browser(admin).post(place, {**terms, "name": "renamed"}).status_code == 302
+    assert Channel.objects.get().allow_private
+
+
+# ---- what holds for all ------------------------------------------------------------------------
+
+
+def everywhere(tenant: str) -> list[str]:
+    """Every page that shows something of a tenant."""
+    alarm = Alarm.objects.get(tenant__uid=tenant).uid
+    request = RequestRecord.objects.filter(tenant_uid=tenant).latest("id").uid
+    single = [
+        f"/alarms/{alarm}",
+        f"/requests/{request}",
+        f"/sessions/{tenant}/s1",
+        f"/sessions/{tenant}/s1/markers/{MARKER}",
+    ]
+    return ["/alarms", "/alarms?state=", "/sessions", "/requests", "/bell", *single]
+
+
+def test_another_organisation_is_told_nothing(
+    browser: Browser, admin: User, tenant: Tenant, other_tenant: Tenant
+) -> None:
+    """Foreign and unknown answer alike, and no list, count or bell holds a foreign value."""
+    a_session(other_tenant.uid, model_names="foreign-model")
+    opened(other_tenant.uid, node="foreign-node")
+    client = browser(admin)
+
+    lists, single = everywhere(other_tenant.uid)[:5], everywhere(other_tenant.uid)[5:]
+    for path in lists:
+        page = text_of(client, path)
+        assert "foreign-" not in page, path
+        assert other_tenant.uid not in page, path
+    for path in single:
+        assert client.get(path).status_code == 404, path
+        assert client.post(path).status_code in {404, 405}, path
+    alarm = Alarm.objects.get()
+    for act in ("acknowledge", "resolve", "silence"):
+        assert client.post(f"/alarms/{alarm.uid}/{act}", {"comment": "x"}).status_code == 404
+    assert client.get("/sessions", {"tenant": other_tenant.uid}).status_code == 404
+
+
+@pytest.mark.parametrize("hostile", [IMAGE, BREAKS_OUT])
+def test_what_an_agent_chooses_is_text_on_every_page(
+    everyone: Client, tenant: Tenant, hostile: str
+) -> None:
+    """Case R-22 of 08: session, model, route, tool, component, gate, cause and error."""
+    a_session(tenant.uid, hostile, turns=1, model_names=hostile)
+    a_session(tenant.uid, model_names=hostile)
+    row = a_request(
+        tenant.uid, hostile, 9, model=hostile, route=hostile[:30], provider=hostile[:30],
+        error_code=hostile, bypassed=hostile, status=400, thread=hostile, node_id=hostile[:30],
+        recoveries=[{"id": hostile, "found": hostile}],
+    )  # fmt: skip
+    ComponentRun.objects.create(
+        request=row, position=0, component=hostile, kind="x", error=hostile,
+        gates={hostile: 1}, events={hostile: 2},
+    )  # fmt: skip
+    MarkerRecord.objects.filter(session_uid="s1").update(component=hostile)
+    opened(
+        tenant.uid, session=hostile, marker=hostile[:32], component=hostile, cause=hostile[:32],
+        node=hostile[:30], detail=hostile,
+    )  # fmt: skip
+    a_stream(hostile[:30])
+
+    paths = [*everywhere(tenant.uid), f"/requests/{row.uid}", "/nodes", "/"]
+    paths += re.findall(r'href="(/sessions/[^"]*)"', text_of(everyone, "/sessions"))
+    for path in paths:
+        page = text_of(everyone, path)
+        assert "<img src=x" not in page, path
+        assert "<svg onload" not in page, path
+    assert "alert(" in text_of(everyone, f"/requests/{row.uid}")
+
+
+@pytest.mark.parametrize("path", ["/alarms", "/sessions", "/requests", "/nodes"])
+def test_a_list_asks_the_databases_as_often_for_fifty_rows_as_for_one(
+    everyone: Client, tenant: Tenant, path: str
+) -> None:
+    def asked() -> int:
+        with (
+            CaptureQueriesContext(connections["default"]) as control,
+            CaptureQueriesContext(connections["telemetry"]) as telemetry,
+        ):
+            text_of(everyone, path)
+        return len(control) + len(telemetry)
+
+    a_session(tenant.uid, turns=1)
+    opened(tenant.uid)
+    a_stream("node-0")
+    asked()
+    one = asked()
+    for number in range(1, 40):
+        a_session(tenant.uid, f"more-{number}", turns=number)
+        opened(tenant.uid, node=f"node-{number}")
+        a_stream(f"node-{number}")
+
+    assert asked() == one
+
+
+def test_a_telemetry_database_that_cannot_be_read_is_said_and_the_rest_goes_on(
+    everyone: Client, tenant: Tenant
+) -> None:
+    with connections["telemetry"].cursor() as cursor:
+        for table in ("sessionrecord", "requestrecord", "nodestream"):
+            cursor.execute(f"ALTER TABLE telemetry_{table} RENAME TO hidden_{table}")
+
+    for path in ("/sessions", "/requests"):
+        page = text_of(everyone, path)
+        assert "The telemetry database cannot be read." in page
+        assert "Request <code>" in page
+    for path in ("/alarms", "/nodes", "/system", "/tenants"):
+        text_of(everyone, path)
+
+
+def test_figures_that_are_a_lower_bound_say_so(everyone: Client, tenant: Tenant) -> None:
+    a_session(tenant.uid)
+    a_stream("node-a")
+    a_stream("node-d", last_at=now_ms() - 60_000)
+
+    assert "1 of 2" in text_of(everyone, "/sessions")
+    assert "lower bound" in text_of(everyone, "/sessions")

@@ -1,0 +1,94 @@
+"""Rows as the ingest writes them, for pages that show them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from controlplane.telemetry.models import (
+    ComponentRun,
+    MarkerRecord,
+    NodeStream,
+    RequestRecord,
+    SessionRecord,
+)
+from controlplane.telemetry.queries.windows import now_ms
+
+MARKER = "c9f0f895fb98ab91"
+IMAGE = "<img src=x onerror=alert(1)>"
+BREAKS_OUT = '"><svg onload=alert(2)>'
+
+
+def a_session(tenant: str, session: str = "s1", *, turns: int = 3, **said: Any) -> SessionRecord:
+    """A conversation of some turns: the first took a text out."""
+    now = now_ms()
+    for turn in range(1, turns + 1):
+        request = a_request(tenant, session, turn, at=now - (turns - turn) * 60_000)
+        ComponentRun.objects.create(
+            request=request,
+            position=0,
+            component="mask",
+            kind="offload",
+            acted=turn == 1,
+            mutated=turn == 1,
+            saved_gross=6014,
+            gates={"within_keep_recent": 1},
+            events={"markers": 1},
+        )
+    MarkerRecord.objects.create(
+        tenant_uid=tenant,
+        marker_id=MARKER if session == "s1" else f"{turns:016x}",
+        session_uid=session,
+        component="mask",
+        saved_tokens=6014,
+        created_at=now,
+    )
+    fields: dict[str, Any] = {
+        "first_at": now - turns * 60_000,
+        "last_at": now,
+        "requests": turns,
+        "tokens_before": 90_000,
+        "tokens_after": 60_000,
+        "saved_unique": 6014,
+        "cache_read": 40_000,
+        "cost_usd": "0.25",
+        "priced": turns,
+        "model_names": "claude-sonnet-4-5",
+    }
+    return SessionRecord.objects.create(
+        tenant_uid=tenant, session_uid=session, **{**fields, **said}
+    )
+
+
+def a_request(tenant: str, session: str, turn: int, **said: Any) -> RequestRecord:
+    fields: dict[str, Any] = {
+        "uid": f"01kb{RequestRecord.objects.count():022d}",
+        "at": now_ms(),
+        "node_at": now_ms(),
+        "tenant_uid": tenant,
+        "session_uid": session,
+        "turn": turn,
+        "node_id": "node-b",
+        "boot_id": "boot-1",
+        "route": "messages",
+        "provider": "anthropic",
+        "model": "claude-sonnet-4-5",
+        "status": 200,
+        "outcome": "ok",
+        "shaped": True,
+        "tokens_before": 30_000,
+        "tokens_after": 20_000,
+        "fresh_input": 1_000,
+        "cache_read": 18_000,
+        "output": 500,
+        "cost_usd": "0.0831",
+        "accounting": "complete",
+        "cache_phase": "warm",
+        "serve_ms": 1200.0,
+    }
+    return RequestRecord.objects.create(**{**fields, **said})
+
+
+def a_stream(node: str, **said: Any) -> NodeStream:
+    """A process of the node that reports."""
+    fields: dict[str, Any] = {"boot_id": "boot-1", "first_at": 1, "last_at": now_ms()}
+    return NodeStream.objects.create(node_id=node, **{**fields, **said})
