@@ -1,4 +1,4 @@
-"""What people send from the tenant page."""
+"""What people send from the pages."""
 
 from __future__ import annotations
 

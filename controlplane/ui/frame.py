@@ -22,6 +22,10 @@ EVERY_ORGANISATION = "All organisations"
 NAVIGATION = (
     ("Watch", (("Overview", "ui:overview", "overview"),)),
     (
+        "Change",
+        (("Configuration", "ui:config", "config"), ("Presets", "ui:presets", "presets")),
+    ),
+    (
         "Run",
         (
             ("Connect", "ui:connect", "connect"),

@@ -17,20 +17,13 @@ from controlplane.accounts.models import Tenant
 from controlplane.accounts.permissions import may
 from controlplane.accounts.queries import visible_tenant
 from controlplane.arrivals import scope_of_request
-from controlplane.configs.actions import save_version
-from controlplane.configs.models import ConfigVersion
-from controlplane.configs.problems import StaleBaseError
-from controlplane.configs.queries import TenantDocument, tenant_document, versions
+from controlplane.configs.queries import current_revision, tenant_document
 from controlplane.fleet.queries import acknowledgement
-from controlplane.ui import problem_rows
 from controlplane.ui.account_forms import AgentKeyForm, KeyForm, TenantForm
-from controlplane.ui.forms import DocumentForm, UpstreamForm
+from controlplane.ui.forms import UpstreamForm
 from controlplane.ui.frame import PersonRequest, page
 from controlplane.ui.key_rows import binding_rows, key_rows
 from controlplane.ui.tenant_rows import answer_of, dialect_rows, tenant_rows
-from dataplane.core.config.problems import ConfigError
-
-VERSIONS_SHOWN = 8
 
 
 @login_required
@@ -76,15 +69,12 @@ def tenant_page(
     **refused: object,
 ) -> HttpResponse:
     """The whole page; refused: what was posted and why it was not taken."""
-    shown = tenant_document(tenant)
+    shown, revision = tenant_document(tenant), current_revision(tenant)
     context: dict[str, object] = {
         "tenant": tenant,
         "slug": slug,
         "shown": shown,
-        "source": shown.source,
-        "based_on": shown.document.head.number if shown.document.head else 0,
-        "rows_of_text": _rows_of_text(shown.source),
-        "versions": versions(shown.document, limit=VERSIONS_SHOWN),
+        "pipeline": revision.effective["pipeline"] if revision else (),
         "answer": answer_of(acknowledgement(tenant)),
         "key_rows": key_rows(tenant),
         "key_form": KeyForm(),
@@ -95,72 +85,10 @@ def tenant_page(
         "may_issue": may(request.user, "key:write", tenant),
         "may_list": may(request.user, "upstream:write", None),
         "may_choose": may(request.user, "tenant:write", tenant),
-        "advice": _advice(shown),
     }
     return page(
         request, "tenants/tenant.html", {**context, **refused}, here="ui:tenants", status=status
     )
-
-
-def _rows_of_text(source: str) -> int:
-    return min(40, max(14, source.count("\n") + 3))
-
-
-def _advice(shown: TenantDocument) -> tuple[problem_rows.ProblemRow, ...]:
-    return problem_rows.rows(shown.version.warnings) if shown.version else ()
-
-
-@login_required
-@require_POST
-def save_document(request: PersonRequest, slug: str) -> HttpResponse:
-    """Save the posted text as the next version; whatever is refused comes back with the text."""
-    tenant = tenant_of(request, slug, "config:write")
-    form = DocumentForm(request.POST)
-    if not form.is_valid():
-        return _kept(request, tenant, slug, form, HTTPStatus.UNPROCESSABLE_ENTITY)
-    try:
-        version = _save(request, tenant, form)
-    except StaleBaseError as race:
-        return _kept(request, tenant, slug, form, HTTPStatus.CONFLICT, overtaken=race.head)
-    except ConfigError as refused:
-        problems = problem_rows.rows(refused.problems)
-        return _kept(
-            request, tenant, slug, form, HTTPStatus.UNPROCESSABLE_ENTITY, problems=problems
-        )
-    messages.success(request, f"Version {version.number} is saved and published.", "ok")
-    return redirect("ui:tenant", slug)
-
-
-def _save(request: PersonRequest, tenant: Tenant, form: DocumentForm) -> ConfigVersion:
-    wanted = form.cleaned_data
-    return save_version(
-        tenant_document(tenant).document,
-        wanted["source"],
-        wanted["message"],
-        request.user,
-        based_on=wanted["based_on"],
-    )
-
-
-def _kept(
-    request: PersonRequest,
-    tenant: Tenant,
-    slug: str,
-    form: DocumentForm,
-    status: int,
-    **refused: object,
-) -> HttpResponse:
-    source = request.POST.get("source", "").replace("\r\n", "\n")
-    problems = refused.get("problems", ())
-    kept = {
-        "form": form,
-        "source": source,
-        "message": request.POST.get("message", ""),
-        "rows_of_text": _rows_of_text(source),
-        "tally": problem_rows.tally(problems) if isinstance(problems, tuple) else "",
-        "advice": (),
-    }
-    return tenant_page(request, tenant, slug, status, **{**kept, **refused})
 
 
 @login_required

@@ -23,6 +23,9 @@ from controlplane.accounts.upstreams import create_upstream
 from controlplane.accounts.vault import put_secret
 from controlplane.accounts.websessions import Machine, admit
 from controlplane.audit.models import AuditEvent
+from controlplane.configs.actions import save_version
+from controlplane.configs.documents import document_of
+from controlplane.configs.presets import Beginning, create_preset
 from tests.controlplane.conftest import person
 
 VISITORS = ("anonymous", "foreign", "viewer", "operator", "admin", "manager")
@@ -72,7 +75,9 @@ BINDING = f"{TENANT}/agent-keys/<slug:binding>/unbind"
 PLACE = "members/<slug:place>"
 PERSON = f"{PLACE}/people/<slug:person>"
 INVITATION = f"{PLACE}/invitations/<slug:invitation>/withdraw"
-DOCUMENT = {"source": "pipeline:\n  - mask\n", "message": "a change", "based_on": "0"}
+TEXT = "config/<slug:handle>"
+PRESET = "presets/<slug:preset>"
+DOCUMENT = {"source": "pipeline:\n  - mask\n", "message": "a change", "based_on": "1"}
 
 DEEDS = [
     Deed("GET", "", MEMBERS),
@@ -82,7 +87,6 @@ DEEDS = [
     Deed("POST", "theme", everyone(DONE), {"theme": "dark"}),
     Deed("GET", "tenants", MEMBERS),
     Deed("GET", TENANT, READERS),
-    Deed("POST", f"{TENANT}/document", CHANGED, DOCUMENT),
     Deed("POST", f"{TENANT}/upstreams", CHANGED, {"dialect": "openai", "upstream": "lab"}),
     Deed("POST", f"{TENANT}/keys", SENT, {"label": "laptop"}),
     Deed("GET", KEY, SENT),
@@ -168,15 +172,52 @@ DEEDS = [
     Deed("GET", "prices", MEMBERS),
     Deed("POST", "prices", (SIGN_IN, FORBIDDEN, FORBIDDEN, FORBIDDEN, FORBIDDEN, WRONG)),
     Deed("GET", "audit", (SIGN_IN, OK, FORBIDDEN, OK, OK, OK)),
+    Deed("GET", "config", MEMBERS),
+    Deed("GET", TEXT, READERS),
+    Deed("POST", TEXT, CHANGED, DOCUMENT),
+    Deed("POST", f"{TEXT}/check", READERS, DOCUMENT),
+    Deed("POST", f"{TEXT}/fix", SENT, DOCUMENT),
+    Deed("POST", f"{TEXT}/discard", CHANGED),
+    Deed("GET", f"{TEXT}/answer", READERS),
+    Deed("POST", f"{TEXT}/merge", SENT, {**DOCUMENT, "theirs": "1"}),
+    Deed("POST", f"{TEXT}/customise", CHANGED),
+    Deed("GET", f"{TEXT}/follow", SENT),
+    Deed("POST", f"{TEXT}/follow", CHANGED),
+    Deed("GET", f"{TEXT}/form", READERS),
+    Deed("POST", f"{TEXT}/form", (SIGN_IN, ABSENT, FORBIDDEN, FORBIDDEN, WRONG, WRONG)),
+    Deed("GET", f"{TEXT}/effective", READERS),
+    Deed("GET", f"{TEXT}/effective.<slug:form>", READERS),
+    Deed("GET", f"{TEXT}/versions", READERS),
+    Deed("GET", f"{TEXT}/versions/<int:number>", READERS),
+    Deed("POST", f"{TEXT}/versions/<int:number>/restore", CHANGED),
+    Deed("GET", f"{TEXT}/diff", READERS),
+    Deed("GET", "presets", MEMBERS),
+    Deed("GET", PRESET, READERS),
+    # A manager has to name the organisation that gets the copy.
+    Deed(
+        "POST",
+        f"{PRESET}/clone",
+        (SIGN_IN, ABSENT, FORBIDDEN, FORBIDDEN, DONE, FORBIDDEN),
+        {"name": "copy"},
+    ),
+    Deed("POST", f"{PRESET}/archive", CHANGED),
+    Deed("GET", f"{PRESET}/versions/<int:number>/promotion", SENT),
+    Deed("POST", f"{PRESET}/versions/<int:number>/promote", CHANGED),
+    Deed("GET", "docs/errors", MEMBERS),
+    Deed("GET", "docs/errors/<str:code>", MEMBERS),
 ]
 # Ways in for somebody with a link, who has no account yet.
 DOORS = ("join/<str:link>", "new-password/<str:link>")
+# What is the same for everyone who has signed in.
+SHARED = ("docs/errors/<str:code>",)
 
 
 def routes(patterns: Any = None, prefix: str = "") -> Iterator[str]:
     """Every pattern of the whole process, as Django prints it."""
     for pattern in get_resolver().url_patterns if patterns is None else patterns:
         route = prefix + str(pattern.pattern)
+        if route == "api/":  # walked by tests/controlplane/api/test_api_routes.py
+            continue
         if isinstance(pattern, URLResolver):
             yield from routes(pattern.url_patterns, route)
         elif isinstance(pattern, URLPattern):
@@ -218,7 +259,21 @@ def site(tenant: Tenant, other_tenant: Tenant) -> Site:
     )  # fmt: skip
     clients = {visitor: signed_in(visitor, tenant, other_tenant) for visitor in VISITORS}
     places = {"<slug:slug>": tenant.uid, "<slug:uid>": key.uid, "<slug:upstream>": lab.uid}
-    return Site(clients, {**places, **people_of(tenant)})
+    return Site(clients, {**places, **people_of(tenant), **documents_of(tenant)})
+
+
+def documents_of(tenant: Tenant) -> dict[str, str]:
+    """The tenant's document and a preset of its organisation, with one version each."""
+    save_version(document_of(tenant), "mode: sync\n", "first", None)
+    first = Beginning(source="pipeline: [mask]\n", message="first")
+    preset = create_preset(tenant.organisation, "lean", first, None)
+    return {
+        "<slug:handle>": tenant.uid,
+        "<slug:preset>": preset.uid,
+        "<int:number>": "1",
+        "<slug:form>": "yaml",
+        "<str:code>": "config.removed_key",
+    }
 
 
 def people_of(tenant: Tenant) -> dict[str, str]:
@@ -292,11 +347,13 @@ def test_a_method_without_a_line_is_refused_as_one(site: Site, route: str) -> No
 
 
 @pytest.mark.parametrize(
-    "route", [route for route in sorted(set(routes())) if "<" in route and route not in DOORS]
+    "route",
+    [route for route in sorted(set(routes())) if "<" in route and route not in (*DOORS, *SHARED)],
 )
 def test_an_unknown_object_and_a_foreign_one_answer_alike(site: Site, route: str) -> None:
     method = next(deed.method for deed in DEEDS if deed.route == route)
-    unknown = Site(site.clients, dict.fromkeys(site.places, "ten_unknown"))
+    nowhere = {**dict.fromkeys(site.places, "ten_unknown"), "<int:number>": "99"}
+    unknown = Site(site.clients, nowhere)
 
     assert site.answer("foreign", method, route, {}) == ABSENT
     assert unknown.answer("manager", method, route, {}) == ABSENT

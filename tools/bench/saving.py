@@ -76,10 +76,10 @@ async def save_to_acknowledged_ms(where: Embedded, *, times: int) -> list[float]
         for number in range(times):
             before = _acknowledged(where.database)
             source = f"pipeline: [mask]\ncomponents: {{mask: {{keep_recent: {number + 1}}}}}\n"
-            page = url + "/tenants/bench"
+            page = url + "/config/bench"
             fields = {"source": source, "message": f"bench {number}"}
             started = time.perf_counter()
-            await _submit(client, page, "/tenants/bench/document", fields)
+            await _submit(client, page, "/config/bench", fields)
             while _acknowledged(where.database) == before:
                 if time.perf_counter() - started > _GIVE_UP_S:
                     raise RuntimeError("the node never answered")

@@ -35,6 +35,19 @@ PATHS = (
     "/audit",
     "/audit?verify=1",
     "/tenants/orchid/switch",
+    "/config",
+    "/config/orchid",
+    "/config/orchid/form",
+    "/config/orchid/effective?show=all",
+    "/config/orchid/versions",
+    "/config/orchid/diff",
+    "/config/server_default",
+    "/config/server_default/form",
+    "/config/server_default/versions/1",
+    "/presets",
+    "/presets/house",
+    "/docs/errors",
+    "/docs/errors/config.removed_key",
 )
 TEMPLATES = Path(__file__).resolve().parents[3] / "templates"
 

@@ -43,7 +43,7 @@ def test_case_r_22_what_comes_from_outside_is_text_on_every_page(
     stats = busy(components={**played["components"], text: odd}, bypassed={text: 2}, node=text)
     node(FakeNode(stats, **{tenant.uid: stats}))
     client = browser(admin)
-    saved = client.post("/tenants/orchid/document", {"document": f"# {text}\npipeline: [{text}]\n"})
+    saved = client.post("/config/orchid", {"source": f"# {text}\npipeline: [{text}]\n"})
 
     pages = [client.get(path) for path in ("/", "/tenants", "/tenants/orchid")]
     pages += [saved, client.get(POLL, headers={"hx-request": "true"})]

@@ -1,4 +1,4 @@
-"""Tenants, their documents, keys and upstreams as pages (04 sections 5.9 and 5.13)."""
+"""Tenants, their keys and upstreams as pages (04 sections 5.9 and 5.13)."""
 
 from __future__ import annotations
 
@@ -13,14 +13,11 @@ from controlplane.accounts.actions import create_tenant, issue_key
 from controlplane.accounts.models import DataPlaneKey, Organisation, Tenant, User
 from controlplane.accounts.queries import chosen_upstreams
 from controlplane.accounts.upstreams import create_upstream
-from controlplane.configs.queries import tenant_document
 from controlplane.fleet.models import NodeAck, PublishedResource
 from dataplane.core.config import resource
 from tests.controlplane.ui.conftest import Browser
 from tests.fakes.node import FakeNode, busy
 
-RIGHT = "pipeline:\n  - mask\n"
-WRONG = "pipeline:\n  - msk\n"
 PAGE = "/tenants/orchid"
 
 
@@ -28,15 +25,6 @@ def text_of(client: Client, path: str = PAGE) -> str:
     answer = client.get(path)
     assert answer.status_code == 200
     return re.sub(r"\s+", " ", answer.content.decode())
-
-
-def save(
-    client: Client, source: str, *, based_on: int = 0, message: str = "why"
-) -> tuple[int, str]:
-    """Status and body of a save of the document."""
-    form = {"source": source, "message": message, "based_on": based_on}
-    answer = client.post(f"{PAGE}/document", form)
-    return answer.status_code, answer.content.decode()
 
 
 # ---- the list ---------------------------------------------------------------------------------
@@ -113,7 +101,6 @@ def test_a_tenant_of_another_organisation_is_not_found(
     for handle in (other_tenant.slug, other_tenant.uid):
         page = f"/tenants/{handle}"
         assert client.get(page).status_code == 404
-        assert client.post(f"{page}/document", {}).status_code == 404
         assert client.post(f"{page}/keys", {"label": "x"}).status_code == 404
         assert client.post(f"{page}/upstreams", {}).status_code == 404
         assert client.post(f"{page}/keys/{key.uid}/revoke").status_code == 404
@@ -138,7 +125,6 @@ def test_a_viewer_sees_no_action_and_the_server_refuses_each(
 
     page = text_of(client)
     refused = [
-        client.post(f"{PAGE}/document", {"source": RIGHT, "message": "why", "based_on": 0}),
         client.post(f"{PAGE}/keys", {"label": "mine"}),
         client.get(f"{PAGE}/keys/{key.uid}/revoke"),
         client.post(f"{PAGE}/keys/{key.uid}/revoke"),
@@ -146,88 +132,15 @@ def test_a_viewer_sees_no_action_and_the_server_refuses_each(
     ]
 
     assert "laptop" in page
-    assert "<textarea" not in page
+    assert "Read the document" in page
     assert re.findall(r'<form[^>]*action="(/tenants[^"]*)"', page) == []
     assert "Revoke" not in page
-    assert [answer.status_code for answer in refused] == [403] * 5
+    assert [answer.status_code for answer in refused] == [403] * 4
     assert "This account may not do that." in refused[0].content.decode()
     assert DataPlaneKey.objects.filter(revoked_at=None).count() == 1
-    assert tenant_document(tenant).follows
 
 
 # ---- the document -----------------------------------------------------------------------------
-
-
-def test_a_right_text_becomes_the_next_version(
-    browser: Browser, admin: User, tenant: Tenant
-) -> None:
-    client = browser(admin)
-
-    status, _ = save(client, RIGHT.replace("\n", "\r\n"), message="mask alone")
-    page = text_of(client)
-
-    shown = tenant_document(tenant)
-    assert status == 302
-    assert shown.source == RIGHT
-    assert "Version 1 is saved and published." in page
-    assert "mask alone" in page
-
-
-def test_a_wrong_text_changes_nothing_and_comes_back_with_its_problems(
-    browser: Browser, admin: User, tenant: Tenant
-) -> None:
-    status, page = save(browser(admin), WRONG, message="a slip")
-
-    assert status == 422
-    assert WRONG in page
-    assert 'value="a slip"' in page
-    assert "line 2:5" in page
-    assert "config.unknown_component" in page
-    assert "Did you mean" in page
-    assert "1\u00a0error" in page
-    assert tenant_document(tenant).follows
-
-
-def test_text_is_shown_as_text(browser: Browser, admin: User, tenant: Tenant) -> None:
-    _, page = save(browser(admin), "pipeline: [</textarea><script>alert(1)</script>]\n")
-
-    assert "<script>alert" not in page
-
-
-def test_a_text_that_starts_with_an_empty_line_keeps_it(
-    browser: Browser, admin: User, tenant: Tenant
-) -> None:
-    _, page = save(browser(admin), "\n" + WRONG)
-
-    assert f'"problems">\n\n{WRONG}</textarea>' in page
-
-
-@pytest.mark.parametrize("message", ["", "no"])
-def test_a_save_says_what_changes_and_why(
-    browser: Browser, admin: User, tenant: Tenant, message: str
-) -> None:
-    status, page = save(browser(admin), RIGHT, message=message)
-
-    assert status == 422
-    assert "Say in a few words what changes, and why." in page
-    assert RIGHT in page
-
-
-def test_a_lost_race_says_so_and_keeps_the_text(
-    browser: Browser, admin: User, tenant: Tenant
-) -> None:
-    client = browser(admin)
-    save(client, RIGHT, message="the first one")
-
-    mine = "pipeline:\n  - dedup\n"
-    status, page = save(client, mine, based_on=0, message="mine")
-
-    assert status == 409
-    assert "version 1 was saved meanwhile" in page
-    assert "the first one" in page
-    assert mine in page
-    assert tenant_document(tenant).source == RIGHT
-    assert save(client, mine, based_on=1, message="mine")[0] == 302
 
 
 def test_a_document_that_nobody_wrote_is_the_deployments(

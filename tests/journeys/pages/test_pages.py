@@ -11,27 +11,7 @@ from tests.journeys.pages.conftest import Gateway, sign_in
 
 pytestmark = pytest.mark.browser
 
-RIGHT = "pipeline:\n  - mask\n"
-WRONG = "pipeline:\n  - msk\n"
 with_script = pytest.mark.parametrize("context", [True], indirect=True, ids=["with script"])
-
-
-def test_a_wrong_document_is_refused_with_its_line_and_a_right_one_is_saved(page: Page) -> None:
-    page.get_by_role("link", name="orchid").click()
-    page.get_by_label("Document, YAML").fill(WRONG)
-    page.get_by_label("Message").fill("mask alone")
-    page.get_by_role("button", name="Save version").click()
-
-    expect(page.get_by_role("heading", name="Not saved")).to_be_visible()
-    expect(page.get_by_text("line 2:5")).to_be_visible()
-    expect(page.get_by_label("Document, YAML")).to_have_value(WRONG)
-    expect(page.get_by_label("Message")).to_have_value("mask alone")
-
-    page.get_by_label("Document, YAML").fill(RIGHT)
-    page.get_by_role("button", name="Save version").click()
-
-    expect(page.get_by_text(re.compile(r"Version \d+ is saved and published"))).to_be_visible()
-    expect(page.get_by_label("Document, YAML")).to_have_value(RIGHT)
 
 
 def test_a_key_is_seen_once_and_then_only_its_start(page: Page) -> None:
