@@ -68,12 +68,7 @@ def operation(
     otherwise), errors (further statuses), openapi (further members).
     """
     is_change = method != "GET"
-    statuses = [*(WRITE if is_change else READ), *how.get("errors", ())]
-    statuses += CONDITIONAL if how.get("conditional") else ()
-    statuses += LISTED if how.get("listed") else ()
-    models = {**response, **dict.fromkeys(sorted(set(statuses)), Problem)}
-    if how.get("cached"):
-        models[304] = None
+    models = _models(response, is_change=is_change, how=how)
 
     def declare(view: View) -> View:
         wrappers = [_guarded(how.get("media", (JSON,)))]
@@ -93,6 +88,14 @@ def operation(
         return view
 
     return declare
+
+
+def _models(response: dict[int, Any], *, is_change: bool, how: dict[str, Any]) -> dict[int, Any]:
+    statuses = [*(WRITE if is_change else READ), *how.get("errors", ())]
+    statuses += CONDITIONAL if how.get("conditional") else ()
+    statuses += LISTED if how.get("listed") else ()
+    models = {**response, **dict.fromkeys(sorted(set(statuses)), Problem)}
+    return {**models, 304: None} if how.get("cached") else models
 
 
 def _extra(

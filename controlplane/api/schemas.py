@@ -1,32 +1,66 @@
-"""Bodies of the API (04 sections 0.3, 6.3). Times are milliseconds since the epoch."""
+"""Answers of the API (04 sections 0.3, 6.3). Times are milliseconds since the epoch."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal
+from typing import Any
 
-from pydantic import BaseModel, ConfigDict, Field, StringConstraints
+from pydantic import BaseModel, ConfigDict
 
-NO_CONTROL = r"^[^\x00-\x08\x0b\x0c\x0e-\x1f]*$"
+from controlplane.api.sent import (
+    Archive as Archive,
+)
+from controlplane.api.sent import (
+    Change as Change,
+)
+from controlplane.api.sent import (
+    Clone as Clone,
+)
+from controlplane.api.sent import (
+    Described as Described,
+)
+from controlplane.api.sent import (
+    EditIn as EditIn,
+)
+from controlplane.api.sent import (
+    Fix as Fix,
+)
+from controlplane.api.sent import (
+    Form as Form,
+)
+from controlplane.api.sent import (
+    Mine as Mine,
+)
+from controlplane.api.sent import (
+    NewDraft as NewDraft,
+)
+from controlplane.api.sent import (
+    NewPlan as NewPlan,
+)
+from controlplane.api.sent import (
+    NewPreset as NewPreset,
+)
+from controlplane.api.sent import (
+    NewVersion as NewVersion,
+)
+from controlplane.api.sent import (
+    Promotion as Promotion,
+)
+from controlplane.api.sent import (
+    Reason as Reason,
+)
+from controlplane.api.sent import (
+    Text as Text,
+)
+from controlplane.api.sent import (
+    Uid as Uid,
+)
+
 Json = dict[str, Any]
-Message = Annotated[
-    str,
-    StringConstraints(strip_whitespace=True, min_length=3, max_length=500, pattern=NO_CONTROL),
-]
-Name = Annotated[str, StringConstraints(max_length=120, pattern=NO_CONTROL)]
-Slug = Annotated[str, StringConstraints(pattern=r"^[a-z][a-z0-9-]{1,39}$")]
-Uid = Annotated[str, StringConstraints(max_length=64, pattern=r"^[a-z0-9_/@-]*$")]
-Number = Annotated[int, Field(ge=0, le=2**31 - 1)]
 
 
 def ms(moment: datetime) -> int:
     return int(moment.timestamp() * 1000)
-
-
-class Sent(BaseModel):
-    """What a caller sends: exact types, no field that is not known."""
-
-    model_config = ConfigDict(extra="forbid", strict=True)
 
 
 class Problem(BaseModel):
@@ -44,107 +78,6 @@ class Problem(BaseModel):
     warnings: list[Json]
     advice: list[Json]
     truncated: bool
-
-
-# ---- what is sent -----------------------------------------------------------------------------
-
-
-class Text(Sent):
-    """target: as in a validation, "" for a tenant that has nothing but the server default."""
-
-    source_yaml: str
-    target: Uid = ""
-
-
-class NewVersion(Sent):
-    source_yaml: str
-    message: Message
-
-
-class Reason(Sent):
-    message: Message
-
-
-class Form(Sent):
-    """fields: JSON pointer to a value, null deletes the key; pipeline: the whole new list."""
-
-    fields: dict[str, Any] = Field(default_factory=dict)
-    pipeline: list[Name] | None = None
-    message: Message
-
-
-class NewDraft(Sent):
-    source_yaml: str
-    base: Number = 0
-
-
-class Mine(Sent):
-    source_yaml: str
-    base: Number
-
-
-class EditIn(Sent):
-    """One machine-applicable edit of section 2.4."""
-
-    op: Literal["delete", "rename", "move", "set", "insert_after"]
-    path: Annotated[str, StringConstraints(max_length=500, pattern="^(/.*)?$")]
-    to: Annotated[str, StringConstraints(max_length=500)] | None = None
-    anchor: Annotated[str, StringConstraints(max_length=500)] | None = None
-    value: Any = None
-
-
-class Fix(Text):
-    """edits: those of one problem's replacement; none applies every fix of an error."""
-
-    edits: list[EditIn] = Field(default_factory=list, max_length=100)
-
-
-class NewPreset(Sent):
-    """From source_yaml, or a copy of clone: a preset's name, with @version for an older one."""
-
-    organisation: Uid
-    name: Slug
-    source_yaml: str | None = None
-    message: Message
-    title: Name = ""
-    description: Annotated[str, StringConstraints(max_length=500, pattern=NO_CONTROL)] = ""
-    labels: list[Name] = Field(default_factory=list, max_length=20)
-
-
-class Clone(Sent):
-    """version: of the preset that is copied, the promoted one by default."""
-
-    organisation: Uid
-    name: Slug
-    version: Number | None = None
-    message: Message = "Cloned"
-
-
-class Described(Sent):
-    title: Name = ""
-    description: Annotated[str, StringConstraints(max_length=500, pattern=NO_CONTROL)] = ""
-    labels: list[Name] = Field(default_factory=list, max_length=20)
-
-
-class Archive(Sent):
-    archived: bool = True
-
-
-class Promotion(Sent):
-    """version: the number to put in force; an older one rolls back."""
-
-    version: Number
-    message: Message
-
-
-class Change(Sent):
-    target: Uid
-    source_yaml: str
-
-
-class NewPlan(Sent):
-    changes: list[Change] = Field(min_length=1, max_length=20)
-    message: Message
 
 
 # ---- what is answered -------------------------------------------------------------------------
