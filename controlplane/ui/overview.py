@@ -122,14 +122,16 @@ def _afterwards(tenant: Tenant | None, own_page: str) -> tuple[NextStep, ...]:
 
 
 def _first_steps(request: PersonRequest, scope: Scope, stats: Stats | None) -> dict[str, object]:
-    """What a fresh deployment needs to know; keys_href only for who may issue a key."""
+    """What a fresh deployment needs to know."""
     tenant = scope.chosen or next(iter(scope.tenants), None)
     may_issue = tenant is not None and may(request.user, "key:write", tenant)
     own_page = reverse("ui:tenant", args=[handle(tenant, scope.tenants)]) if tenant else ""
+    connect = reverse("ui:connect-tenant", args=[handle(tenant, scope.tenants)]) if tenant else ""
     base_url = request.build_absolute_uri("/").rstrip("/")
     return {
         "uptime": figures.uptime(stats or {}),
         "setup": snippets.claude_code(base_url).text,
-        "keys_href": f"{own_page}#keys" if may_issue else "",
+        "connect_href": connect,
+        "may_issue": may_issue,
         "afterwards": _afterwards(tenant, own_page),
     }

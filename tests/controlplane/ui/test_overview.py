@@ -41,7 +41,7 @@ def test_without_traffic_it_shows_the_lines_to_paste(
 
     assert "No traffic yet" in page
     assert "export ANTHROPIC_BASE_URL=http://testserver/anthropic" in page
-    assert 'href="/tenants/orchid#keys"' in page
+    assert 'href="/connect/orchid"' in page
 
 
 def test_whoever_may_not_issue_a_key_is_not_sent_to_do_it(
