@@ -6,7 +6,7 @@ Each yields a sighting for as long as its condition holds.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -55,29 +55,34 @@ def _parts(window: Window, now: datetime) -> Iterator[tuple[str, int, int, float
     refused = window.total("refused", since=quarter)
     all_ = refused + window.total("requests", since=quarter)
     yield "refusal_rate", refused, all_, REFUSED
-    invented = window.total("unresolved_never_minted", since=quarter)
+    invented = window.total("unresolved:never_minted", since=quarter)
     asked = invented + window.total("expands", since=quarter)
     yield "never_minted_rate", invented, asked, INVENTED
 
 
-class Timeouts:
-    """Whether the store of the node in this process failed to answer within the last minutes."""
+class Rise:
+    """Whether a counter of the node in this process has risen within the last minutes.
 
-    def __init__(self) -> None:
-        self._count = 0
+    For what only the node itself counts; it is zero again when the node restarts.
+    """
+
+    def __init__(self, rule: str, read: Callable[[Mapping[str, Any]], int]) -> None:
+        self._rule = rule
+        self._read = read
+        self._count: int | None = None
         self._rose_at: datetime | None = None
 
     def __call__(self, _counted: list[Window], now: datetime) -> Iterator[Sighting]:
         whole = running.stats(None)
         if whole is None:
             return
-        count = int(whole.get("store", {}).get("commit_timeouts", 0))
-        rose, self._count = count - self._count, count
+        count = self._read(whole)
+        rose, self._count = count - (self._count or 0), count
         if rose > 0:
             self._rose_at = now
         if self._rose_at is not None and now - self._rose_at < CALM_AFTER:
             yield Sighting(
-                rule="store_unavailable",
+                rule=self._rule,
                 at=now,
                 node=str(whole.get("node", "")),
                 number=max(1, rose),

@@ -7,8 +7,9 @@ reports left in the telemetry database, so a restart in between misses nothing.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from django.db import DatabaseError, transaction
 
@@ -161,6 +162,14 @@ def _not_said(found: list[Sighting]) -> list[Sighting]:
     ]
 
 
+def _timeouts(stats: Mapping[str, Any]) -> int:
+    return int(stats.get("store", {}).get("commit_timeouts", 0))
+
+
+def _flips(stats: Mapping[str, Any]) -> int:
+    return int(stats.get("frozen_flips", 0))
+
+
 See = Callable[[list[Window], datetime], Iterator[Sighting]]
 COUNTED_RULES = tuple(dict.fromkeys(rule for rule, _, _ in COUNTED))
 DETAILS = {
@@ -174,7 +183,8 @@ DETAILS = {
 LEVELS: tuple[tuple[tuple[str, ...], See], ...] = (
     (("error_rate", "refusal_rate", "never_minted_rate"), levels.shares),
     (("store_reserve_high", "disk_high"), levels.stores),
-    (("store_unavailable",), levels.Timeouts()),
+    (("store_unavailable",), levels.Rise("store_unavailable", _timeouts)),
+    (("frozen_flips",), levels.Rise("frozen_flips", _flips)),
     (("node_offline",), levels.silent),
     (("node_nack",), levels.refusals),
 )

@@ -10,7 +10,7 @@ import pytest
 
 from controlplane.accounts.models import Tenant
 from controlplane.alarms import watching
-from controlplane.alarms.models import Alarm
+from controlplane.alarms.models import Alarm, Watermark
 from controlplane.alarms.watching import Watch
 from controlplane.fleet.models import NodeAck, PublishedResource
 from controlplane.telemetry.models import (
@@ -78,8 +78,7 @@ def test_a_telemetry_database_that_began_anew_hides_no_loss(tenant: Tenant) -> N
     lose(tenant.uid)
     watching.look_for_losses()
     Alarm.objects.update(state="resolved")
-    watching.windows.losses_read([])
-    watching.windows.Watermark.objects.update(value=4711)
+    Watermark.objects.update(value=4711)
 
     Watch()(NOW)
 
@@ -119,6 +118,7 @@ def test_removals_declined_are_the_leading_sign_and_are_over_after_five_calm_min
         ({"requests": 19, "errors": 19}, []),
         ({"requests": 80, "refused": 20}, ["refusal_rate"]),
         ({"requests": 9, "stash_missing": 1}, ["stash_missing"]),
+        ({"expands": 98, "unresolved:never_minted": 2}, ["never_minted_rate"]),
         ({"requests": 9, "rewrite_failures": 1}, ["rewrite_failures"]),
         ({"requests": 9, "usage_unreadable": 1}, ["usage_unparsed"]),
     ],
