@@ -41,9 +41,9 @@ class Window:
 
     @property
     def step_s(self) -> int:
-        """Seconds per point of a series, so that there are at most POINTS_MAX of them."""
+        """Seconds per point of a series, so that there are about POINTS_MAX of them at most."""
         span_s = (self.until - self.since) / 1000
-        fitting = (s for s in _STEPS if s >= self.finest_s and span_s <= s * POINTS_MAX)
+        fitting = (s for s in _STEPS if s >= self.finest_s and span_s < s * (POINTS_MAX + 1))
         return next(fitting, _STEPS[-1])
 
     @property
