@@ -25,6 +25,8 @@ from dataplane.core.components import components
 from dataplane.core.declaration import Declaration
 
 TOP_GATES = 3
+MOST_TOPICS = 16  # that one stream may carry
+IN_GENERAL = "overview"
 EARNS = Verdict("earning its place", "ok", "ok")
 MOVES = Verdict("mutates, removes nothing", "even", "quiet")
 INERT = Verdict("inert here", "even", "quiet")
@@ -62,17 +64,16 @@ def component_list(request: PersonRequest) -> HttpResponse:
     look = look_of(request)
     state, found = components_of(look.reach, look.window, tenant=look.tenant)
     rows = list_rows(look, state, found)
+    running = [row for row in rows if row.verdict not in (NOT_DEPLOYED, NOT_IN_BUILD)]
+    topics = [f"component.{row.name}" for row in running[:MOST_TOPICS]] or [IN_GENERAL]
     context = {
         "look": look,
-        "stream": look.stream(*(f"component.{row.name}" for row in rows[:MOST_TOPICS])),
+        "stream": look.stream(*topics),
         "state": state.value,
-        "running": [row for row in rows if row.verdict not in (NOT_DEPLOYED, NOT_IN_BUILD)],
+        "running": running,
         "others": [row for row in rows if row.verdict in (NOT_DEPLOYED, NOT_IN_BUILD)],
     }
     return page(request, "components/components.html", context, here="ui:components")
-
-
-MOST_TOPICS = 16
 
 
 def list_rows(look: Look, state: State, found: Sequence[ComponentFigures]) -> list[ListRow]:

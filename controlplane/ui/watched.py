@@ -13,6 +13,7 @@ from controlplane.ui.looks import Look
 
 LATE_MS = 15_000  # a report this much younger than a moment still speaks for it
 MOST_MARKS = 12
+TOLD = 4  # characters of a node's id beside a line; the table of nodes has all
 
 
 def observed(window: Window) -> list[bool]:
@@ -59,6 +60,6 @@ def _revision(row: EffectiveRevision, *, alone: bool) -> str:
 def _restarts(window: Window) -> list[Mark]:
     rows = NodeStream.objects.filter(first_at__gte=window.since, first_at__lt=window.until)
     return [
-        Mark(row.first_at // 1000, "event", f"{row.node_id} started")
+        Mark(row.first_at // 1000, "event", f"node …{row.node_id[-TOLD:]} started")
         for row in rows.order_by("-first_at")[:MOST_MARKS]
     ]
