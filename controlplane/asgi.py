@@ -20,7 +20,7 @@ django_application = get_asgi_application()
 
 from controlplane.accounts import vault  # noqa: E402  Django must be set up first
 from controlplane.accounts.queries import held_key  # noqa: E402
-from controlplane.fleet import running  # noqa: E402
+from controlplane.fleet import hints, running  # noqa: E402
 from controlplane.fleet.source import EmbeddedSource  # noqa: E402
 from controlplane.jobs.runner import Runner  # noqa: E402
 from controlplane.live import wakes  # noqa: E402
@@ -74,6 +74,7 @@ class Gateway:
                 running.register(node)
                 writer.register(self._writer)
                 hooks.subscribe(wakes.wake)
+                hooks.subscribe(hints.hint)  # alarms are looked for at once
                 if not ENVIRONMENT.celery_broker:
                     self._jobs = Runner()
                     self._jobs.start()
@@ -93,6 +94,7 @@ class Gateway:
             await asyncio.to_thread(self._jobs.stop)
         if self._writer is not None:
             hooks.unsubscribe(wakes.wake)
+            hooks.unsubscribe(hints.hint)
             writer.unregister()
             await asyncio.to_thread(self._writer.close)
         self._node = self._source = None

@@ -1,0 +1,172 @@
+"""An original is lost: who sees it, who is told, how long it stays (04 5.3; 08 D-13)."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import json
+import re
+import sqlite3
+import threading
+import time
+import urllib.request
+from collections.abc import Iterator
+from contextlib import closing
+from pathlib import Path
+from typing import Any
+
+import pytest
+from playwright.sync_api import Browser, Page, expect
+
+from dataplane.simulator.script import script_header
+from tests.controlplane.alarms.conftest import Receiver
+from tests.controlplane.alarms.conftest import receiver as receiver
+from tests.journeys.pages.conftest import Gateway, running_gateway, sign_in
+
+pytestmark = pytest.mark.browser
+
+SESSION = "8f14e45fceea167a"
+ON_SCREEN_WITHIN_MS = 5_000
+
+
+def conversation(outputs: int) -> list[dict[str, Any]]:
+    """A task and so many long outputs of a tool, each its own text."""
+    said: list[dict[str, Any]] = [{"role": "user", "content": "Fix the refund test."}]
+    for n in range(outputs):
+        call = {"type": "tool_use", "id": f"toolu_{n:02}", "name": "bash", "input": {"n": n}}
+        log = "\n".join(f"run {n} line {line}: refund_{line} passed" for line in range(120))
+        result = {"type": "tool_result", "tool_use_id": call["id"], "content": log}
+        said += [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
+    return said
+
+
+def ask_and_expand(gateway: Gateway) -> None:
+    """A request whose model asks, after a moment, for the first text that was taken out."""
+    expand = {
+        "type": "tool_use",
+        "id": "toolu_expand",
+        "name": "context_guru_expand",
+        "input": {"id": {"$marker": 0}},
+    }
+    first = {"content": [expand], "stop_reason": "tool_use", "head_delay_ms": 3_000}
+    body = {
+        "model": "claude-sonnet-4-5",
+        "max_tokens": 64,
+        "tools": [{"name": "bash", "description": "Run.", "input_schema": {"type": "object"}}],
+        "messages": conversation(8),
+    }
+    headers = {
+        "x-context-guru-token": gateway.key,
+        "x-context-guru-session": SESSION,
+        "x-api-key": "sk-test",
+        "anthropic-version": "2023-06-01",
+        "content-type": "application/json",
+        "x-sim-script": script_header(first, {"content": "Done."}, id="loss"),
+    }
+    url = f"{gateway.url}/anthropic/v1/messages"
+    request = urllib.request.Request(url, json.dumps(body).encode(), headers)  # noqa: S310
+    with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310  our own address
+        assert answer.status == 200
+
+
+def remove_originals(folder: Path) -> list[str]:
+    """Take what the store holds away under its hands, as soon as it holds something."""
+    deadline = time.monotonic() + 20
+    while time.monotonic() < deadline:
+        for store in folder.glob("**/tenants/*/store.db"):
+            with closing(sqlite3.connect(store, timeout=5)) as connection, connection:
+                ids = [row[0] for row in connection.execute("SELECT k FROM stash")]
+                connection.execute("DELETE FROM stash")
+            if ids:
+                return ids
+        time.sleep(0.05)
+    pytest.fail("nothing was stored")
+
+
+def lose_an_original(gateway: Gateway, folder: Path) -> list[str]:
+    asking = threading.Thread(target=ask_and_expand, args=[gateway])
+    asking.start()
+    lost = remove_originals(folder)
+    asking.join()
+    return lost
+
+
+@pytest.fixture
+def home(tmp_path: Path) -> Iterator[tuple[Gateway, Path]]:
+    """A new deployment and where it keeps what it stores."""
+    with running_gateway(tmp_path) as gateway:
+        yield gateway, tmp_path
+
+
+@pytest.fixture
+def reader(chromium: Browser, home: tuple[Gateway, Path]) -> Iterator[Page]:
+    """Somebody who has signed in and looks at a page that is not about alarms."""
+    opened = chromium.new_context(base_url=home[0].url)
+    page = opened.new_page()
+    sign_in(page)
+    yield page
+    opened.close()
+
+
+def add_channel(page: Page, receiver: Receiver) -> str:
+    """The secret of a webhook to the receiver."""
+    page.goto("/settings/channels/_deployment")
+    page.get_by_label("Name").fill("on-call")
+    page.get_by_label("Address").fill(receiver.url)
+    page.get_by_label("It is on this machine or a private network").check()
+    page.get_by_role("button", name="Add the channel").click()
+    return page.locator("#plaintext").inner_text()
+
+
+def test_a_lost_original_is_on_screen_within_five_seconds_and_stays_until_resolved(
+    reader: Page, home: tuple[Gateway, Path], receiver: Receiver
+) -> None:
+    gateway, folder = home
+    secret = add_channel(reader, receiver)
+    reader.goto("/tenants")
+    expect(reader.locator("#bell-count")).to_be_hidden()
+
+    lost = lose_an_original(gateway, folder)
+
+    call = reader.get_by_role("alert")
+    expect(call).to_contain_text("1 original lost", timeout=ON_SCREEN_WITHIN_MS)
+    expect(reader.locator("#bell-count")).to_have_text("1")
+    call.get_by_role("link").click()
+    assert named_marker(reader) in lost
+
+    answer(reader)
+    assert told(receiver, secret) == ["alarm.opened", "alarm.acknowledged", "alarm.resolved"]
+
+
+def named_marker(page: Page) -> str:
+    """The id of the marker in the evidence, beside its session, component and cause."""
+    evidence = page.get_by_role("group", name="Occurrences")
+    for said in (SESSION, "mask", "lost"):
+        expect(evidence).to_contain_text(said)
+    found = re.fullmatch(r"<<cg:([0-9a-f]{16})>>", evidence.locator("code.nowrap").inner_text())
+    assert found is not None
+    return found[1]
+
+
+def answer(page: Page) -> None:
+    """Acknowledge, which leaves it red, and resolve, which does not."""
+    page.get_by_label("Comment").fill("the store is being moved")
+    page.get_by_role("button", name="Acknowledge").click()
+    expect(page.locator("#calls")).to_contain_text("1 original lost")
+    page.get_by_text("Resolve…").click()
+    page.get_by_label("What was done").fill("moved")
+    page.get_by_role("button", name="Resolve the alarm").click()
+    expect(page.locator("#calls")).not_to_contain_text("lost")
+    expect(page.locator("#bell-count")).to_be_hidden()
+
+
+def told(receiver: Receiver, secret: str) -> list[str]:
+    """The events that arrived, each under a signature that its receiver can check."""
+    deadline = time.monotonic() + 20
+    while len(receiver.letters) < 3 and time.monotonic() < deadline:
+        time.sleep(0.1)
+    for letter in receiver.letters:
+        signed = letter.headers["X-CG-Timestamp"].encode() + b"." + letter.body
+        digest = hmac.new(secret.encode(), signed, hashlib.sha256).hexdigest()
+        assert letter.headers["X-CG-Signature"] == f"v1={digest}"
+    return [letter.headers["X-CG-Event"] for letter in receiver.letters]
