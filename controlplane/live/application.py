@@ -14,7 +14,6 @@ from controlplane.live.hub import Hub
 from controlplane.live.log import LiveLog
 from controlplane.live.readers import still_open
 from controlplane.live.snapshots import build
-from controlplane.telemetry import hooks
 
 Handler = Callable[[int, FrameType | None], Any] | int | None
 
@@ -47,13 +46,11 @@ class Live:
 
     async def start(self) -> None:
         self.hub.start()
-        hooks.subscribe(self.hub.wake)
         wakes.register(self.hub.wake)
         self._listening = asyncio.get_running_loop().create_task(wakes.listen(self.hub.wake))
         self._say_goodbye_on_signals()
 
     async def stop(self) -> None:
-        hooks.unsubscribe(self.hub.wake)
         wakes.unregister(self.hub.wake)
         for number, handler in self._before.items():
             signal.signal(number, handler)
