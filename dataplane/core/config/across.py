@@ -47,6 +47,9 @@ def _unavailable(merge: Merge) -> Iterator[Problem]:
         facts = {"component": name, "what": name, "reason": reason, "fix": fix}
         path = merge.entry(name)
         found = merge.about(path, "config.component_unavailable", **facts)
+        if merge.checked.layer == "preset":
+            # A preset runs nothing by itself; a tenant that takes it up is told with an error.
+            found = replace(found, severity="warning")
         yield with_edits(found, "delete", Edit("delete", found.path))
 
 

@@ -262,6 +262,8 @@ def _with_lines(source: Source, at: int, lines: Sequence[str]) -> str:
 
 def _inserted(source: Source, steps: tuple[str, ...], value: Any) -> str:
     """A key that is not there yet, with the blocks around it that are missing."""
+    if not steps:
+        raise EditError("The edit names no place to write to.")
     depth = len(steps) - 1
     while depth and source.locate(steps[:depth]) is None:
         depth -= 1
