@@ -3,17 +3,22 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import signal
 import threading
 from collections.abc import Callable
 from types import FrameType
 from typing import Any
 
+from redis.exceptions import RedisError
+
 from controlplane.live import socket, sse, wakes
 from controlplane.live.hub import Hub
 from controlplane.live.log import LiveLog
 from controlplane.live.readers import still_open
 from controlplane.live.snapshots import build
+
+log = logging.getLogger("headrace.live")
 
 Handler = Callable[[int, FrameType | None], Any] | int | None
 
@@ -28,6 +33,8 @@ class Live:
         self._streams = sse.EventStreams(self.hub)
         self._before: dict[signal.Signals, Handler] = {}
         self._listening: asyncio.Task[None] | None = None
+        self._announcing: asyncio.Future[None] | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
 
     @classmethod
     def answers(cls, scope: Any) -> bool:
@@ -46,18 +53,36 @@ class Live:
 
     async def start(self) -> None:
         self.hub.start()
-        wakes.register(self.hub.wake)
+        self._loop = asyncio.get_running_loop()
+        wakes.register(self._written)
         self._listening = asyncio.get_running_loop().create_task(wakes.listen(self.hub.wake))
         self._say_goodbye_on_signals()
 
     async def stop(self) -> None:
-        wakes.unregister(self.hub.wake)
+        wakes.unregister(self._written)
         for number, handler in self._before.items():
             signal.signal(number, handler)
         if self._listening is not None:
             self._listening.cancel()
             await asyncio.gather(self._listening, return_exceptions=True)
         await self.hub.stop()
+
+    def _written(self) -> None:
+        """Something new in the log; from the thread that wrote it."""
+        self.hub.wake()
+        if self._loop is not None and not self._loop.is_closed():
+            self._loop.call_soon_threadsafe(self._announce)
+
+    def _announce(self) -> None:
+        """One announcement at a time: whoever looks finds everything that is new."""
+        if self._announcing is None or self._announcing.done():
+            self._announcing = asyncio.ensure_future(self._announced())
+
+    async def _announced(self) -> None:
+        try:
+            await wakes.announce()
+        except (OSError, RedisError):
+            log.warning("live.layer_unreachable", exc_info=True)
 
     def _say_goodbye_on_signals(self) -> None:
         """A server waits for open answers before it tells the application to stop; a stream

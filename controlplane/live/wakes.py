@@ -7,13 +7,18 @@ where one is configured; it may be lost, because every hub looks by itself, too.
 from __future__ import annotations
 
 import asyncio
+import logging
 import threading
 from collections.abc import Callable
 
-from channels.layers import get_channel_layer
+from channels.layers import BaseChannelLayer, get_channel_layer
+from redis.exceptions import RedisError
+
+log = logging.getLogger("headrace.live")
 
 GROUP = "live"
 REJOIN_S = 12 * 3600.0  # memberships lapse after a day
+RETRY_S = 5.0
 
 _lock = threading.Lock()
 _waking: set[Callable[[], None]] = set()
@@ -38,18 +43,27 @@ def wake() -> None:
         each()
 
 
-async def announce(seq: int) -> None:
+async def announce() -> None:
     """Tell the other processes; the log itself stays where it is."""
     layer = get_channel_layer()
     if layer is not None:
-        await layer.group_send(GROUP, {"type": "live.wake", "seq": seq})
+        await layer.group_send(GROUP, {"type": "live.wake"})
 
 
 async def listen(heard: Callable[[], None]) -> None:
-    """For ever; nothing without a channel layer."""
+    """For ever; nothing without a channel layer. One that fails is tried again."""
     layer = get_channel_layer()
     if layer is None:
         return
+    while True:
+        try:
+            await _listen(layer, heard)
+        except (OSError, RedisError):
+            log.warning("live.layer_unreachable", exc_info=True)
+            await asyncio.sleep(RETRY_S)
+
+
+async def _listen(layer: BaseChannelLayer, heard: Callable[[], None]) -> None:
     channel = await layer.new_channel()
     while True:
         await layer.group_add(GROUP, channel)

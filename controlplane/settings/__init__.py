@@ -164,6 +164,16 @@ STATICFILES_DIRS = [BASE_DIR / "static"]
 WHITENOISE_USE_FINDERS = True
 WHITENOISE_AUTOREFRESH = DEBUG
 
+# Between processes only wake-ups travel; what happened is in the telemetry database.
+CHANNEL_LAYERS: dict[str, dict[str, Any]] = {
+    "default": {"BACKEND": "channels.layers.InMemoryChannelLayer"}
+}
+if ENVIRONMENT.channel_redis:
+    CHANNEL_LAYERS["default"] = {
+        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
+        "CONFIG": {"hosts": [ENVIRONMENT.channel_redis]},
+    }
+
 LOGGING: dict[str, Any] = {
     "version": 1,
     "disable_existing_loggers": False,

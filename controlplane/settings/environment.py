@@ -23,6 +23,7 @@ class Environment:
     outbound_ports: besides 443. secret_keys: (id, 32 bytes) that seal what we hold, the first
     seals and all open. celery_broker: where jobs are queued, "" for this process. node_token:
     what nodes elsewhere report with, "" for none. telemetry_max_bytes: of the telemetry database.
+    channel_redis: URL over which several processes wake each other's live streams.
     """
 
     data_dir: Path
@@ -41,6 +42,7 @@ class Environment:
     celery_broker: str = ""
     node_token: str = ""
     telemetry_max_bytes: int = 5 << 30
+    channel_redis: str = ""
 
     @property
     def host(self) -> str:
@@ -78,6 +80,7 @@ def read(env: Mapping[str, str]) -> Environment:
             env.get("HEADRACE_SECRET_KEYS") or kept_secret(data_dir / "secret_keys", new_key)
         ),
         celery_broker=env.get("HEADRACE_CELERY_BROKER", ""),
+        channel_redis=env.get("HEADRACE_CHANNEL_REDIS", ""),
         node_token=env.get("HEADRACE_NODE_TOKEN", ""),
         telemetry_max_bytes=int(env.get("HEADRACE_TELEMETRY_MAX_BYTES") or 5 << 30),
     )
