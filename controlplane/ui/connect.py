@@ -36,7 +36,8 @@ class Path:
 @require_safe
 def connect(request: PersonRequest) -> HttpResponse:
     """For the first tenant of the person that is served; the others are offered."""
-    tenant = visible_tenants(request.user).order_by(F("disabled_at").asc(nulls_first=True), "id").first()
+    served_first = F("disabled_at").asc(nulls_first=True)
+    tenant = visible_tenants(request.user).order_by(served_first, "id").first()
     if tenant is None:
         return page(request, "connect/connect.html", {"tenant": None}, here="ui:connect")
     return connect_page(request, tenant)

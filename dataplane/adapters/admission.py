@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from dataplane.adapters.http import Call, RefusedError
 from dataplane.adapters.limits import BodyRoom
 from dataplane.adapters.snapshots import Principal, Tenant
-from dataplane.core.overrides import Wish
+from dataplane.core.config.overrides import Wish
 from dataplane.core.record import Record
 
 if TYPE_CHECKING:

@@ -35,12 +35,12 @@ from dataplane.adapters.telemetry import Telemetry
 from dataplane.adapters.uplink import Sink, Uplink
 from dataplane.adapters.upstream import UpstreamClient
 from dataplane.core import tokens
+from dataplane.core.config.overrides import Wish
 from dataplane.core.config.resource import Source, Upstream
 from dataplane.core.credential import CredentialError, CredentialPlan, names_a_key, plan_for
 from dataplane.core.effects import Recalled
 from dataplane.core.effects import Scope as Owner
 from dataplane.core.money import cost
-from dataplane.core.overrides import Wish
 from dataplane.core.record import Record
 from dataplane.core.route import Route, RouteError, match
 from dataplane.core.ulid import RANDOM_BYTES, ulid

@@ -20,6 +20,7 @@ from dataplane.adapters.limits import BodyRoom
 from dataplane.adapters.snapshots import Tenant
 from dataplane.adapters.upstream import Response, UpstreamClient, UpstreamError
 from dataplane.core import bypass
+from dataplane.core.config.overrides import Ignored
 from dataplane.core.config.resource import Upstream
 from dataplane.core.credential import CredentialPlan
 from dataplane.core.effects import Effect
@@ -28,7 +29,6 @@ from dataplane.core.expand.opening import open_relay
 from dataplane.core.expand.plain import PlainRelay, PlainStream
 from dataplane.core.expand.relay import EVENT_STREAM, JSON, Answer, Deliver, Outcome, Relay
 from dataplane.core.lineage import Lineages
-from dataplane.core.overrides import Ignored
 from dataplane.core.plan import Plan
 from dataplane.core.record import Record
 from dataplane.core.resend import REFUSALS_OF_A_BODY, Resends

@@ -23,6 +23,7 @@ from dataplane.adapters.stores.choice import StoreUnavailableError
 from dataplane.core.components import components
 from dataplane.core.config import resource
 from dataplane.core.config.check import check_document
+from dataplane.core.config.overrides import Ignored, Overrides, Wish
 from dataplane.core.config.problems import ConfigError
 from dataplane.core.config.resource import (
     Ack,
@@ -36,7 +37,6 @@ from dataplane.core.config.resource import (
     Variant,
 )
 from dataplane.core.money import PriceCard, PriceError
-from dataplane.core.overrides import Ignored, Overrides, Wish
 from dataplane.core.plan import Plan
 
 log = logging.getLogger("headrace.snapshots")

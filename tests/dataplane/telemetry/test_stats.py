@@ -29,9 +29,9 @@ saved_tokens_unique savings_pct savings_pct_attempted savings_pct_new_input scop
 sse_buffered sse_buffered_pct sse_expand_after_stream sse_streamed sse_ttfb_ms_avg
 sse_ttfb_ms_avg_buffered stash_bytes stash_capacity stash_expired stash_live stash_max_bytes
 stash_missing stash_refused stash_revived store summarize_call_timeout_ms summarize_errors
-summarize_timeouts sync_enforced tasks tenant tokens_after tokens_before top_discarded top_passthrough
-unpriced_requests upstream_ms_avg upstream_ms_avg_bypassed upstream_rounds uptime_s
-usage_unparsed usage_unreadable wasted_tokens
+summarize_timeouts sync_enforced tasks tenant tokens_after tokens_before top_discarded
+top_passthrough unpriced_requests upstream_ms_avg upstream_ms_avg_bypassed upstream_rounds
+uptime_s usage_unparsed usage_unreadable wasted_tokens
 """
 INSIDE = {
     "store": """

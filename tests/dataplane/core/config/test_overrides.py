@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from dataplane.core.components import components
+from dataplane.core.config.overrides import KEPT_PLANS, Ignored, Overrides, Wish
 from dataplane.core.config.resource import Host, Kill, Policy, TenantBody, Variant
-from dataplane.core.overrides import KEPT_PLANS, Ignored, Overrides, Wish
 from dataplane.core.plan import Plan
 
 DOCUMENT = {"pipeline": ["format"], "components": {"mask": {"keep_recent": 7}}}
