@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from django.urls import include, path
 
+from controlplane.api.uplink import telemetry
+
 urlpatterns = [
+    path("api/dp/v1/telemetry", telemetry),
     path("api/", include("controlplane.api.urls")),
     path("", include("controlplane.ui.urls")),
 ]

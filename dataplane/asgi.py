@@ -11,6 +11,7 @@ from typing import Any
 from dataplane.adapters import logs
 from dataplane.adapters.node import Node
 from dataplane.adapters.snapshot_file import FileSource
+from dataplane.adapters.uplink_http import HttpSink
 from dataplane.settings import from_environment
 
 __all__ = ["Node", "application"]
@@ -21,7 +22,8 @@ application: Node
 def _standalone() -> Node:
     settings = from_environment()
     logs.configure(settings.log_level)
-    return Node(settings, FileSource(settings.snapshot))
+    sink = HttpSink(settings.report_url, settings.report_token) if settings.report_url else None
+    return Node(settings, FileSource(settings.snapshot), sink=sink)
 
 
 def __getattr__(name: str) -> Any:

@@ -34,6 +34,8 @@ class Settings:
     """Sizes in bytes, durations in seconds unless the name says otherwise.
 
     environment: where keys that an upstream names by variable are read when they are needed.
+    report_url: of the control plane that is told of every request, "" for none; report_token: the
+    credential for that.
     """
 
     state_dir: Path
@@ -59,6 +61,8 @@ class Settings:
     auth_fail_per_min: int = 10
     big_body_bytes: int = 8 * _MIB
     big_body_slots: int = 16
+    report_url: str = ""
+    report_token: str = field(default="", repr=False)
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def secret(self, name: str) -> str | None:
@@ -117,6 +121,8 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Settings:
         auth_fail_per_min=_count(env, "HEADRACE_AUTH_FAIL_PER_MIN", 10),
         big_body_bytes=_count(env, "HEADRACE_BIG_BODY_BYTES", 8 * _MIB),
         big_body_slots=_count(env, "HEADRACE_BIG_BODY_SLOTS", 16),
+        report_url=env.get("HEADRACE_REPORT_URL", ""),
+        report_token=env.get("HEADRACE_NODE_TOKEN", ""),
         environment=env,
     )
     if found.test_clock and not found.binds_loopback:
