@@ -16,9 +16,7 @@ from controlplane.settings.environment import name_settings_module
 name_settings_module()
 django.setup()
 
-from django.db import close_old_connections  # noqa: E402  Django must be set up first
-
-from controlplane.jobs import registry  # noqa: E402
+from controlplane.jobs import registry  # noqa: E402  Django must be set up first
 from controlplane.jobs.actions import run_if_due  # noqa: E402
 from controlplane.settings import ENVIRONMENT  # noqa: E402
 
@@ -55,5 +53,4 @@ app.conf.update(
 
 @app.task(name=TASK)  # type: ignore[untyped-decorator]
 def run_job(name: str) -> None:
-    close_old_connections()
     run_if_due(registry.job(name))

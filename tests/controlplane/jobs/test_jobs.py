@@ -1,0 +1,122 @@
+"""A job runs when it is due, in one process, and again after a process that died."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+from controlplane import celery
+from controlplane.jobs import registry
+from controlplane.jobs.actions import run_if_due
+from controlplane.jobs.models import JobRun
+from controlplane.jobs.queries import JobRow, job_rows
+from controlplane.jobs.registry import Job
+from controlplane.jobs.runner import Runner
+
+pytestmark = pytest.mark.django_db
+NOW = 1_800_000_000_000
+
+
+class Rounds:
+    """A job that counts its rounds; `fails` of them raise."""
+
+    def __init__(self, fails: int = 0) -> None:
+        self.count = 0
+        self.fails = fails
+
+    def __call__(self) -> str:
+        self.count += 1
+        if self.count <= self.fails:
+            raise RuntimeError("a text that may quote a request")
+        return f"round {self.count}"
+
+
+def every_minute(rounds: Rounds) -> Job:
+    return Job("counting", 60, rounds, lease_s=120)
+
+
+def test_a_job_runs_at_once_and_then_at_its_turns() -> None:
+    rounds = Rounds()
+
+    ran = [run_if_due(every_minute(rounds), now=NOW + s * 1000) for s in (0, 30, 61, 100, 130)]
+
+    assert ran == [True, False, True, False, True]
+    assert rounds.count == 3
+
+
+def test_two_schedulers_run_a_round_once() -> None:  # 04 J-02
+    rounds = Rounds()
+    job = every_minute(rounds)
+
+    def overlapping() -> str:
+        assert not run_if_due(job, now=NOW)
+        return rounds()
+
+    assert run_if_due(Job("counting", 60, overlapping), now=NOW)
+    assert rounds.count == 1
+
+
+def test_a_killed_process_loses_its_turn_when_its_lease_ends() -> None:  # 04 J-01
+    rounds = Rounds()
+    JobRun.objects.create(task="counting", due_at=NOW, lease_until=NOW + 120_000, lease_by="dead")
+
+    assert not run_if_due(every_minute(rounds), now=NOW + 119_000)
+    assert run_if_due(every_minute(rounds), now=NOW + 120_000)
+
+
+def test_a_round_that_fails_is_tried_again_later_each_time() -> None:
+    rounds = Rounds(fails=3)
+    waits = []
+    now = NOW
+    for _ in range(3):
+        run_if_due(every_minute(rounds), now=now)
+        due_at = JobRun.objects.get().due_at
+        waits.append(due_at - now)
+        now = due_at
+
+    row = JobRun.objects.get()
+    assert waits == sorted(waits)
+    assert (row.failures, row.error) == (3, "RuntimeError")
+    run_if_due(every_minute(rounds), now=now)
+    row.refresh_from_db()
+    assert (row.failures, row.error, row.result) == (0, "", "round 4")
+
+
+def test_a_job_that_missed_three_turns_is_late() -> None:
+    JobRun.objects.create(task="retention", due_at=NOW)
+    period = registry.job("retention").every_s * 1000
+
+    assert not _row(NOW + period).is_late
+    assert _row(NOW + 3 * period).is_late
+
+
+def _row(now: int) -> JobRow:
+    return next(row for row in job_rows(now) if row.task == "retention")
+
+
+@pytest.mark.django_db(transaction=True)
+def test_the_runner_runs_what_is_due_and_stops(monkeypatch: pytest.MonkeyPatch) -> None:
+    ran = threading.Event()
+
+    def round_() -> str:
+        ran.set()
+        return ""
+
+    monkeypatch.setattr(registry, "_jobs", {"counting": Job("counting", 60, round_)})
+    runner = Runner(look_s=0.01)
+    runner.start()
+
+    assert ran.wait(timeout=20)
+    runner.stop()
+    assert JobRun.objects.get().runs == 1
+
+
+def test_celery_runs_the_same_functions_under_the_same_lease() -> None:
+    assert {entry["args"] for entry in celery.schedule().values()} == {
+        (job.name,) for job in registry.jobs()
+    }
+    celery.run_job.run("retention")
+    celery.run_job.run("retention")
+
+    assert JobRun.objects.get(task="retention").runs == 1
