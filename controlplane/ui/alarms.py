@@ -247,5 +247,9 @@ def ring(request: PersonRequest) -> HttpResponse:
         return HttpResponseClientRedirect(reverse("ui:login"))
     known = request.GET.get("known", "")
     found = bell(scope_of_request(request), known)
-    context = {"bell": found, "changed": found.known != known}
+    context = {
+        "bell": found,
+        "changed": found.known != known,
+        "has_tile": "tile" in request.GET,
+    }
     return render(request, "alarms/bell.html", context)

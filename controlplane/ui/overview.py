@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from urllib.parse import urlencode
 
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
@@ -14,7 +16,8 @@ from django_htmx.http import HttpResponseClientRedirect
 from controlplane.accounts.models import Tenant
 from controlplane.accounts.permissions import may
 from controlplane.ui import figures, snippets
-from controlplane.ui.component_rows import component_rows
+from controlplane.ui.bell import bell
+from controlplane.ui.component_rows import VERDICTS, ComponentRow, component_rows
 from controlplane.ui.figures import Stats
 from controlplane.ui.frame import PersonRequest, page
 from controlplane.ui.looks import Look, look_of
@@ -38,13 +41,15 @@ def _overview(request: PersonRequest) -> HttpResponse:
     """The page, or for htmx the leaves of it that may have changed."""
     look = look_of(request)
     scope, stats = look.scope, look.scope.stats()
-    context = figures_of(stats)
+    kept = f"?{urlencode({'tenant': look.handle})}" if look.handle else ""
+    context = {**figures_of(stats), "kept": kept}
     if request.headers.get("hx-request"):
         shown = {
             "safety_changed": request.GET.get("safety") != safety(stats).state,
             "figures_shown": "figures" in request.GET,
+            "bell": bell(look.reach),
         }
-        charts = {} if shown["figures_shown"] else _charts(look)
+        charts = {} if "figures" in request.GET else _charts(look)
         return render(request, "overview/overview.html#live", {**context, **shown, **charts})
     around = {
         "look": look,
@@ -67,7 +72,7 @@ def figures_of(stats: Stats | None) -> dict[str, object]:
         "running": figures.running(known),
         "volume": figures.volume(known),
         "savings": figures.savings(known),
-        "components": component_rows(known, tuple(components().values())),
+        "components": _at_work(component_rows(known, tuple(components().values()))),
         "tiers": figures.billed_tiers(known),
         "billed_total": figures.billed_total(known),
         "money": figures.money(known),
@@ -75,6 +80,11 @@ def figures_of(stats: Stats | None) -> dict[str, object]:
         "untouched": figures.not_compacted(known),
         "latency": figures.latency(known),
     }
+
+
+def _at_work(rows: Sequence[ComponentRow]) -> tuple[ComponentRow, ...]:
+    """The idle ones are on the page of all components."""
+    return tuple(row for row in rows if row.verdict != VERDICTS["idle"])
 
 
 def _counted(stats: Stats) -> str:

@@ -48,7 +48,7 @@ def test_the_number_of_queries_does_not_grow_with_the_members(
     client = browser(admin)
     client.get("/login")
 
-    with django_assert_num_queries(13):  # type: ignore[attr-defined]
+    with django_assert_num_queries(14):  # type: ignore[attr-defined]
         client.get(PAGE)
 
 
