@@ -13,6 +13,7 @@ from django.urls import reverse
 from controlplane.accounts.models import Membership, User
 from controlplane.accounts.scopes import Scope
 from controlplane.arrivals import scope_of_request
+from controlplane.ui.bell import Bell, bell
 
 THEME_COOKIE = "theme"
 THEMES = ("light", "dark")
@@ -20,7 +21,18 @@ EVERY_ORGANISATION = "All organisations"
 
 # Only pages that exist. A new page adds its line here.
 NAVIGATION = (
-    ("Watch", (("Overview", "ui:overview", "overview"),)),
+    (
+        "Watch",
+        (
+            ("Overview", "ui:overview", "overview"),
+            ("Components", "ui:components", "components"),
+            ("Alarms", "ui:alarms", "alarms"),
+        ),
+    ),
+    (
+        "Inspect",
+        (("Sessions", "ui:sessions", "sessions"), ("Requests", "ui:requests", "requests")),
+    ),
     (
         "Change",
         (("Configuration", "ui:config", "config"), ("Presets", "ui:presets", "presets")),
@@ -29,13 +41,16 @@ NAVIGATION = (
         "Run",
         (
             ("Connect", "ui:connect", "connect"),
+            ("Nodes", "ui:nodes", "nodes"),
             ("Tenants", "ui:tenants", "tenants"),
             ("Members", "ui:members", "members"),
             ("API tokens", "ui:tokens", "token"),
             ("Upstreams", "ui:upstream-list", "upstreams"),
             ("Secrets", "ui:secrets", "lock"),
             ("Prices", "ui:prices", "prices"),
+            ("Channels", "ui:channels", "alarms"),
             ("Audit", "ui:audit", "audit"),
+            ("System", "ui:system", "system"),
         ),
     ),
 )
@@ -46,7 +61,9 @@ TAKES = {
     "ui:upstream-list": "upstream:write",
     "ui:secrets": "secret:write",
     "ui:audit": "audit:read",
+    "ui:channels": "secret:write",
 }
+OF_THE_DEPLOYMENT = {"ui:system": "system:read"}
 
 
 class PersonRequest(HttpRequest):
@@ -78,6 +95,7 @@ class Frame:
     role: str
     initials: str
     release: str
+    bell: Bell
 
 
 def page(
@@ -105,6 +123,7 @@ def frame(user: User, scope: Scope, here: str) -> Frame:
         role=", ".join(sorted({membership.role for membership in memberships})) or "no role",
         initials=initials(person),
         release=release(),
+        bell=bell(scope),
     )
 
 
@@ -117,6 +136,8 @@ def navigation(scope: Scope, here: str) -> tuple[Group, ...]:
 
 
 def _is_open(view: str, scope: Scope) -> bool:
+    if view in OF_THE_DEPLOYMENT:
+        return scope.may(OF_THE_DEPLOYMENT[view], None)
     return view not in TAKES or scope.may_somewhere(TAKES[view])
 
 

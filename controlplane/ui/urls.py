@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from django.urls import path
 
-from controlplane.ui import account_urls, config_urls, overview, signin, tenants
+from controlplane.ui import (
+    account_urls,
+    component_list,
+    component_page,
+    config_urls,
+    overview,
+    signin,
+    tenants,
+    watch_urls,
+)
 
 app_name = "ui"
 
 urlpatterns = [
     *account_urls.urlpatterns,
     *config_urls.urlpatterns,
+    *watch_urls.urlpatterns,
     path("", overview.overview, name="overview"),
+    path("components", component_list.component_list, name="components"),
+    path("components/<str:name>", component_page.component_page, name="component"),
     path("login", signin.sign_in, name="login"),
     path("logout", signin.sign_out, name="logout"),
     path("theme", signin.choose_theme, name="theme"),
