@@ -75,23 +75,13 @@ class Node:
         self.started_at = time.time()
         self.node_id, self.boot_id = node_identity(settings.state_dir)
         self.arrivals = Arrivals()
-        self.store = StoreSet(
-            settings.state_dir,
-            durability=settings.store_durability,
-            timeout_s=settings.store_commit_timeout_ms / 1000,
-            sweep_every_s=settings.store_sweep_every_s,
-            encryption=settings.store_encryption,
-        )
-        this = (self.node_id, self.boot_id)
-        self.uplink = Uplink(this, sink, stored=self._stored) if sink is not None else None
+        self.store = _store_of(settings)
+        self.uplink = self._uplink_to(sink) if sink is not None else None
         self.telemetry = Telemetry(self.uplink)
         failpoints.arm(settings.failpoint)
+        last_good = LastGood(settings.state_dir / "config")
         self.snapshots = Snapshots(
-            source,
-            LastGood(settings.state_dir / "config"),
-            self.node_id,
-            self.boot_id,
-            on_tenant=self._configure_store,
+            source, last_good, self.node_id, self.boot_id, on_tenant=self._configure_store
         )
         self.gatekeeper = Gatekeeper(
             self.snapshots, failures_per_minute=settings.auth_fail_per_min, clock=time.time
@@ -161,6 +151,9 @@ class Node:
             return
         backend, limits = chosen(tenant.body.store)
         self.store.configure(tenant.body.tenant, backend, limits)
+
+    def _uplink_to(self, sink: Sink) -> Uplink:
+        return Uplink((self.node_id, self.boot_id), sink, stored=self._stored)
 
     def _stored(self, tenant: str) -> dict[str, int]:
         stats = self.store.stats(tenant)
@@ -300,6 +293,16 @@ class Node:
         if record.status:
             self.telemetry.add(record)
             logs.request(record)
+
+
+def _store_of(settings: Settings) -> StoreSet:
+    return StoreSet(
+        settings.state_dir,
+        durability=settings.store_durability,
+        timeout_s=settings.store_commit_timeout_ms / 1000,
+        sweep_every_s=settings.store_sweep_every_s,
+        encryption=settings.store_encryption,
+    )
 
 
 async def _refuse_websocket(scope: Scope, receive: Receive, send: Send) -> None:

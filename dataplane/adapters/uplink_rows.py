@@ -5,9 +5,11 @@ Source: 03-proxy-and-recovery.md 9.9; 04-controlplane-and-dashboard.md 1.6.
 
 from __future__ import annotations
 
+import dataclasses
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import Any
 
 from dataplane.adapters.totals import Totals
 from dataplane.core.record import Record
@@ -141,18 +143,7 @@ def _moved(counts: Counter[str]) -> dict[str, int]:
 
 def row_of(record: Record, change: Totals, reported: Reported) -> RequestRow:
     """The row of a request. change: what it came to in the counters."""
-    usage, report, recoveries = record.usage, record.report, record.recoveries
-    tiers = (
-        {}
-        if usage is None
-        else {
-            "fresh_input": usage.fresh_input,
-            "cache_read": usage.cache_read,
-            "cache_write": usage.cache_write,
-            "cache_write_1h": usage.cache_write_1h,
-            "output": usage.output,
-        }
-    )
+    report = record.report
     return RequestRow(
         request_id=record.request_id,
         at=int(record.at * 1000),
@@ -165,37 +156,56 @@ def row_of(record: Record, change: Totals, reported: Reported) -> RequestRow:
         snapshot=record.snapshot,
         variant=record.variant,
         arm=record.arm,
-        status=record.status,
-        outcome=record.outcome,
-        error_type=record.error_type[:64],
-        bypassed=record.bypassed,
-        cache_phase=record.cache_phase,
-        pristine_resend=record.pristine_resend,
-        streamed=record.streamed,
-        buffered=record.buffered,
-        compacted=record.compacted,
-        rewrite_failed=record.rewrite_failed,
-        rounds=record.rounds,
-        shaped=report is not None,
-        tokens_before=report.tokens_before if report else 0,
-        tokens_after=report.tokens_after if report else 0,
-        attempted=report.attempted if report else 0,
+        **_outcome(record),
+        **_tokens(record),
+        **_durations(record),
         saved_unique=change.counts["saved_tokens_unique"],
-        usage_known=usage is not None,
-        usage_miss=next(iter(record.usage_misses), ""),
-        **tiers,
-        cost_usd=None if record.cost_usd is None else str(record.cost_usd),
-        added_ms=record.added_ms,
-        upstream_ms=record.upstream_ms,
-        first_byte_ms=record.first_byte_ms,
-        serve_ms=record.serve_ms,
-        expands=recoveries.bounces,
-        expand_tokens=recoveries.wasted_tokens,
+        expands=record.recoveries.bounces,
+        expand_tokens=record.recoveries.wasted_tokens,
         replayed=change.counts["frozen_hits"],
         components=[_step(step, change) for step in report.steps] if report else [],
         minted=list(_minted(record, report, reported)) if report else [],
         recoveries=_recoveries(record),
     )
+
+
+def _outcome(record: Record) -> dict[str, Any]:
+    return {
+        "status": record.status,
+        "outcome": record.outcome,
+        "error_type": record.error_type[:64],
+        "bypassed": record.bypassed,
+        "cache_phase": record.cache_phase,
+        "pristine_resend": record.pristine_resend,
+        "streamed": record.streamed,
+        "buffered": record.buffered,
+        "compacted": record.compacted,
+        "rewrite_failed": record.rewrite_failed,
+        "rounds": record.rounds,
+    }
+
+
+def _tokens(record: Record) -> dict[str, Any]:
+    usage, report = record.usage, record.report
+    return {
+        "shaped": report is not None,
+        "tokens_before": report.tokens_before if report else 0,
+        "tokens_after": report.tokens_after if report else 0,
+        "attempted": report.attempted if report else 0,
+        "usage_known": usage is not None,
+        "usage_miss": next(iter(record.usage_misses), ""),
+        **(dataclasses.asdict(usage) if usage else {}),
+        "cost_usd": None if record.cost_usd is None else str(record.cost_usd),
+    }
+
+
+def _durations(record: Record) -> dict[str, Any]:
+    return {
+        "added_ms": record.added_ms,
+        "upstream_ms": record.upstream_ms,
+        "first_byte_ms": record.first_byte_ms,
+        "serve_ms": record.serve_ms,
+    }
 
 
 def _step(step: StepReport, change: Totals) -> ComponentRow:
