@@ -130,9 +130,15 @@ def _figures(
         "done": done(did, events, declaration, behind),
         "units": units(look, unit),
         "insight": insight(figures, declaration),
-        "gates": [(row, look.href(gate=row.name) + "#samples") for row in found],
+        "gates": [(row, _to_samples(look, figures, row.name)) for row in found],
         "selected": selected,
     }
+
+
+def _to_samples(look: Look, figures: ComponentFigures, gate: str) -> str:
+    """ "" for a gate that did not hold, of which there is nothing to show."""
+    held = any(one.name == gate for one in figures.gates)
+    return look.href(gate=gate) + "#samples" if held else ""
 
 
 def unit_of(look: Look) -> str:
