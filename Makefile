@@ -13,7 +13,7 @@ DEV_STAMP := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
 .PHONY: help install lock fmt check fmt-check lint types imports test test-core test-rest \
-        test-browser crash-test docs docs-check run demo bench
+        test-browser crash-test soak docs docs-check run demo bench
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -83,6 +83,9 @@ test-browser: $(DEV_STAMP)
 # A short form of it is among the tests. The full disk needs the right to mount one.
 crash-test: $(DEV_STAMP) ## Kill nodes at every point for a quarter of an hour; lose nothing
 	$(BIN)/python -m tests.dataplane.recovery_cases.crash_plan
+
+soak: $(DEV_STAMP) ## Hold half of the maximum rate for 20 minutes; nothing may leak
+	@$(BIN)/python -m tools.soak
 
 docs: $(DEV_STAMP) ## Write the generated reference pages
 	$(BIN)/python manage.py render_docs
