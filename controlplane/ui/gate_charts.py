@@ -58,7 +58,8 @@ def declines(
 
 def _finding(unit: str, words: str, top: Column | None, total: int) -> str:
     if top is None:
-        return f"No {unit} declined in the last {words}."
+        nothing = "No gate held on any request" if unit == REQUESTS else "candidates declined"
+        return f"{nothing} in the last {words}."
     if unit == REQUESTS:
         return (
             f"`{top.key}` held on {numerals.count(top.total)} requests in the last {words}. "

@@ -124,6 +124,7 @@ def leaves(figures: ComponentFigures) -> Mapping[str, tuple[str, str, bool]]:
     for headline in headlines(figures):
         found[headline.key] = _leaf(headline.figure)
         found[f"{headline.key}-sub"] = (headline.sub, "", False)
+    found["declines-candidates-total"] = _leaf(_seen(figures, figures.declines))
     for gate in figures.gates:
         found[f"gate-{gate.name}"] = _leaf(numerals.count(gate.n))
         found[f"gate-{gate.name}-requests"] = _leaf(numerals.count(gate.requests))

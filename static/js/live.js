@@ -15,7 +15,6 @@ const live = document.getElementById("live");
 const LONGEST_WAIT_MS = 30_000, FIRST_WAIT_MS = 500;
 const SILENCE_MS = 45_000;      // two beats of the server and a little
 const REREAD_MS = 5_000;        // figures that are not in a message are this old at most
-const popovers = "details.menu[open], details.about[open]";
 
 let source = null;              // the EventSource that is open or opening
 let cursor = live?.dataset.cursor ?? "";
@@ -88,7 +87,10 @@ function later(change) {
 function write(leaves) {
   for (const [id, said] of Object.entries(leaves)) {
     const leaf = document.getElementById(id);
-    if (!leaf) { rereadSoon(); continue; }   // a row that was not there when the page was read
+    if (!leaf) {
+      if (id.startsWith("gate-")) rereadSoon();   // a row that was not there when the page was read
+      continue;
+    }
     const [text, unit, isWord] = Array.isArray(said) ? said : [said, "", false];
     if (leaf.dataset.said === `${text} ${unit}`) continue;
     leaf.dataset.said = `${text} ${unit}`;
