@@ -115,7 +115,7 @@ function draw({ topic, data }) {
 
 // ---- reading the page anew
 
-let isReading = false, isMissing = false, readAt = performance.now(), soon = 0;
+let isReading = false, isMissing = false, readAt = -REREAD_MS, soon = 0;
 
 function rereadSoon() {
   if (soon) return;
