@@ -35,7 +35,7 @@ from controlplane.ui.alarm_rows import (
 from controlplane.ui.bell import bell
 from controlplane.ui.form_rendering import DesignedForm
 from controlplane.ui.frame import PersonRequest, page
-from controlplane.ui.numerals import count, span
+from controlplane.ui.numerals import plural, span
 from controlplane.ui.scope import scope_of
 
 HERE = "ui:alarms"
@@ -173,7 +173,11 @@ def _forms(
 
 def _impact(found: Alarm) -> dict[str, object]:
     sessions = set(found.occurrences.exclude(session="").values_list("session", flat=True))
-    return {"sessions": count(len(sessions)), "number": len(sessions)}
+    return {
+        "number": len(sessions),
+        "sessions": plural(len(sessions), "session"),
+        "seen": plural(found.count, "time"),
+    }
 
 
 # ---- answers -----------------------------------------------------------------------------------

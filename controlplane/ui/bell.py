@@ -14,14 +14,17 @@ from django.urls import reverse
 from controlplane.accounts.scopes import Scope
 from controlplane.alarms.models import Alarm, Severity
 from controlplane.alarms.queries import open_alarms
-from controlplane.alarms.rules import headline
+from controlplane.alarms.rules import RULES, headline
 
 LINES = 3
 
 
 @dataclass(frozen=True, slots=True)
 class CallRow:
-    """is_new: it was not on the page that asks. owner: who took it on, "" for nobody."""
+    """is_new: it was not on the page that asks. owner: who took it on, "" for nobody.
+
+    is_loss: the Overview's strip says it already, in the same red.
+    """
 
     uid: str
     title: str
@@ -29,6 +32,7 @@ class CallRow:
     tenant: str
     owner: str
     is_new: bool
+    is_loss: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,4 +86,5 @@ def _line(alarm: Alarm, shown: set[str] | None) -> CallRow:
         if alarm.acked_by and alarm.state == Alarm.State.ACKNOWLEDGED
         else "",
         is_new=not is_shown,
+        is_loss=alarm.rule in RULES and RULES[alarm.rule].is_loss,
     )

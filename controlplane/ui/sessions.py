@@ -127,6 +127,7 @@ def session(request: PersonRequest, tenant: str, session: str) -> HttpResponse:
         "all_turns": count(record.requests),
         "markers": marker_rows([row.record for row in detail.markers], may_read=may_read),
         "may_read": may_read,
+        "took_out": detail.session.saved_gross > 0,
         "requests_href": f"{reverse('ui:requests')}?{urlencode({'session': session})}",
     }
     return page(request, "sessions/session.html", context, here=HERE)
