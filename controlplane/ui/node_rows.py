@@ -102,7 +102,7 @@ def headline_of(found: Sequence[NodeRow]) -> str:
     online = [node for node in found if node.state != "offline"]
     synced = [node for node in online if node.state == "synced"]
     gone = len(found) - len(online)
-    said = f"{len(synced)} of {plural(len(online), 'online node')} run what they should"
+    said = f"{len(synced)} of {plural(len(online), 'online node')} synced"
     return f"{said}; {gone} offline." if gone else f"{said}."
 
 
