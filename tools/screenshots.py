@@ -1,8 +1,8 @@
 """Pictures of the pages for docs/screenshots, from a running gateway.
 
 python tools/screenshots.py --url http://127.0.0.1:8000 --email … --password …
-Needs Playwright and a Chromium. --empty: the gateway has seen no traffic; only that page is taken.
---only: pages by name.
+Needs Playwright and a Chromium. --empty: the gateway has seen no traffic; only pages that say so.
+--only: pages by name. --state: what they show, such as alarm.
 """
 
 from __future__ import annotations
@@ -57,6 +57,16 @@ Prepare = Callable[[Page], None]
 
 def open_overview(page: Page) -> None:
     page.goto("/")
+
+
+def open_component(name: str, window: int) -> Prepare:
+    """With the chart drawn and the stream open."""
+
+    def prepare(page: Page) -> None:
+        page.goto(f"/components/{name}?window={window}")
+        page.wait_for_timeout(SETTLES_MS)
+
+    return prepare
 
 
 def open_tenants(page: Page) -> None:
@@ -143,7 +153,28 @@ def go_to(path: str) -> Prepare:
     return prepare
 
 
+def first_of(path: str) -> Prepare:
+    """The page behind the first row of a list."""
+
+    def prepare(page: Page) -> None:
+        page.goto(path)
+        page.locator("tbody th a").first.click()
+        page.wait_for_load_state()
+
+    return prepare
+
+
 PAGES: dict[str, Prepare] = {
+    "alarms": go_to("/alarms"),
+    "alarm": first_of("/alarms"),
+    "sessions": go_to("/sessions"),
+    "session": first_of("/sessions"),
+    "requests": go_to("/requests"),
+    "request": first_of("/requests"),
+    "nodes": go_to("/nodes"),
+    "node": first_of("/nodes"),
+    "system": go_to("/system"),
+    "channels": go_to("/settings/channels"),
     "connect": connect_agent,
     "members": go_to("/members"),
     "member": open_member,
@@ -156,6 +187,8 @@ PAGES: dict[str, Prepare] = {
     "prices-edit": go_to("/prices?edit"),
     "audit": go_to("/audit?verify=1"),
     "overview": open_overview,
+    "components": go_to("/components"),
+    "component": open_component("mask", 900),
     "tenants": open_tenants,
     "tenant": open_tenant,
     "config": go_to("/config"),
@@ -168,6 +201,13 @@ PAGES: dict[str, Prepare] = {
     "presets": go_to("/presets"),
     "preset": go_to("/presets/housellm"),
     "error-code": go_to("/docs/errors/config.refused_key"),
+}
+
+
+EMPTY: dict[str, Prepare] = {
+    "overview-empty": open_overview,
+    "components-empty": go_to("/components"),
+    "component-empty": open_component("mask", 900),
 }
 
 
@@ -194,10 +234,11 @@ def tour(browser: Browser, options: argparse.Namespace, size: ViewportSize, sche
     page.get_by_role("button", name="Sign in").click()
     page.wait_for_url("**/")
     chosen = {name: PAGES[name] for name in options.only} or PAGES
-    wanted = {"overview-empty": open_overview} if options.empty else chosen
+    wanted = EMPTY if options.empty else chosen
     for name, prepare in wanted.items():
         prepare(page)
-        take(page, f"{name}-{suffix}")
+        state = f"-{options.state}" if options.state else ""
+        take(page, f"{name}{state}-{suffix}")
     context.close()
 
 
@@ -207,6 +248,7 @@ def main() -> None:
         parser.add_argument(f"--{name}", required=True)
     parser.add_argument("--empty", action="store_true")
     parser.add_argument("--only", nargs="*", default=[], help="pages by name; else all of them")
+    parser.add_argument("--state", default="", help="what the pages show, for the file names")
     options = parser.parse_args()
     OUT.mkdir(parents=True, exist_ok=True)
     with sync_playwright() as playwright:
