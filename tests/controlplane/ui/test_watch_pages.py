@@ -9,19 +9,16 @@ import pytest
 from django.db import connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from django.utils import timezone
 from hypothesis import given
 from hypothesis import strategies as st
 
 from controlplane.accounts.models import Tenant, User
-from controlplane.alarms.delivering import deliver, deliver_due
-from controlplane.alarms.models import Alarm, Channel
+from controlplane.alarms.models import Alarm
 from controlplane.audit.models import AuditEvent
 from controlplane.telemetry.models import ComponentRun, MarkerRecord, RequestRecord
 from controlplane.telemetry.queries.windows import now_ms
 from controlplane.ui.shown_text import pages_of
-from tests.controlplane.alarms.conftest import Receiver, opened
-from tests.controlplane.alarms.conftest import receiver as receiver
+from tests.controlplane.alarms.conftest import opened
 from tests.controlplane.ui.conftest import Browser
 from tests.controlplane.ui.watched import (
     BREAKS_OUT,
@@ -225,7 +222,7 @@ def test_the_parts_of_a_text_are_all_of_it(data: bytes, size: int) -> None:
     assert ends[-1] == len(data)
 
 
-# ---- nodes, system, channels -------------------------------------------------------------------
+# ---- nodes and system -------------------------------------------------------------------
 
 
 def test_nodes_always_say_their_denominator(everyone: Client, tenant: Tenant) -> None:
@@ -254,45 +251,6 @@ def test_a_node_names_no_tenant_of_others(
 def test_the_product_is_for_managers(browser: Browser, admin: User, tenant: Tenant) -> None:
     assert browser(admin).get("/system").status_code == 403
     assert "/system" not in text_of(browser(admin), "/tenants")
-
-
-def test_a_channel_is_added_with_a_secret_shown_once_and_tested(
-    everyone: Client, tenant: Tenant, receiver: Receiver
-) -> None:
-    terms = {"name": "on-call", "kind": "webhook", "target": receiver.url, "least": "warning"}
-    there = "/settings/channels/acme"
-
-    refused = everyone.post(there, terms)
-    assert refused.status_code == 422
-    made = everyone.post(there, {**terms, "allow_private": "on"})
-    secret = re.findall(r'id="plaintext"[^>]*>([^<]+)<', made.content.decode())[0]
-    listed = text_of(everyone, there)
-
-    assert secret not in listed
-    assert "hooks/7" not in listed
-    uid = Channel.objects.get().uid
-    everyone.post(f"{there}/{uid}/test")
-    deliver_due(timezone.now(), deliver)
-    assert [letter.headers["X-CG-Event"] for letter in receiver.letters] == ["test"]
-    assert "200" in text_of(everyone, f"{there}/{uid}")
-    everyone.post(f"{there}/{uid}/remove")
-    assert not Channel.objects.exists()
-
-
-def test_an_admin_may_not_point_a_webhook_at_the_deployments_own_network(
-    browser: Browser, admin: User, manager: User, tenant: Tenant, receiver: Receiver
-) -> None:
-    terms = {"name": "on-call", "kind": "webhook", "target": receiver.url, "least": "warning"}
-    there = "/settings/channels/acme"
-    private = {**terms, "allow_private": "on"}
-
-    assert browser(admin).post(there, private).status_code == 422
-    browser(manager).post(there, private)
-    place = f"{there}/{Channel.objects.get().uid}"
-    moved = {**terms, "target": "http://127.0.0.1:22/"}
-    assert browser(admin).post(place, moved).status_code == 422
-    assert browser(admin).post(place, {**terms, "name": "renamed"}).status_code == 302
-    assert Channel.objects.get().allow_private
 
 
 # ---- what holds for all ------------------------------------------------------------------------
