@@ -120,8 +120,8 @@ def _empty() -> str:
 
 @login_required
 @require_safe
-def alarm(request: PersonRequest, uid: str) -> HttpResponse:
-    return _shown(request, _found(request, uid))
+def alarm(request: PersonRequest, alarm: str) -> HttpResponse:
+    return _shown(request, _found(request, alarm))
 
 
 def _found(request: PersonRequest, uid: str) -> Alarm:
@@ -185,7 +185,7 @@ def _impact(found: Alarm) -> dict[str, object]:
 
 @login_required
 @require_POST
-def acknowledge(request: PersonRequest, uid: str) -> HttpResponse:
+def acknowledge(request: PersonRequest, alarm: str) -> HttpResponse:
     form = AckForm(request.POST)
 
     def act(found: Alarm) -> str:
@@ -193,24 +193,24 @@ def acknowledge(request: PersonRequest, uid: str) -> HttpResponse:
         actions.acknowledge(found, said, by=request.user, until=form.ends_at())
         return "You have it now. It stays open until it is resolved."
 
-    return _answered(request, _allowed(request, uid, ACK), form, act)
+    return _answered(request, _allowed(request, alarm, ACK), form, act)
 
 
 @login_required
 @require_POST
-def resolve(request: PersonRequest, uid: str) -> HttpResponse:
+def resolve(request: PersonRequest, alarm: str) -> HttpResponse:
     form = ResolveForm(request.POST)
 
     def act(found: Alarm) -> str:
         actions.resolve(found, form.cleaned_data["resolution"], by=request.user)
         return "Resolved. What happens next is a new alarm."
 
-    return _answered(request, _allowed(request, uid, ACK), form, act)
+    return _answered(request, _allowed(request, alarm, ACK), form, act)
 
 
 @login_required
 @require_POST
-def silence(request: PersonRequest, uid: str) -> HttpResponse:
+def silence(request: PersonRequest, alarm: str) -> HttpResponse:
     form = SilenceForm(request.POST)
 
     def act(found: Alarm) -> str:
@@ -218,7 +218,7 @@ def silence(request: PersonRequest, uid: str) -> HttpResponse:
         actions.silence(found, form.ends_at(), reason, by=request.user)
         return "Silenced: nobody is told of it meanwhile."
 
-    return _answered(request, _allowed(request, uid, SILENCE), form, act)
+    return _answered(request, _allowed(request, alarm, SILENCE), form, act)
 
 
 def _allowed(request: PersonRequest, uid: str, permission: str) -> Alarm:

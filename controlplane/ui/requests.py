@@ -123,24 +123,24 @@ def _panel(state: State, *, is_narrowed: bool) -> Panel | None:
 
 @login_required
 @require_safe
-def request_page(request: PersonRequest, uid: str) -> HttpResponse:
+def request_page(request: PersonRequest, record: str) -> HttpResponse:
     """Http404 for an unknown one, a foreign one, and one that retention removed."""
     scope = scope_of_request(request)
-    found = telemetry.request(scope, uid)
+    found = telemetry.request(scope, record)
     if found is None:
         raise Http404
-    record = found.record
-    tenant = Tenant.objects.filter(uid=record.tenant_uid).first()
+    kept = found.record
+    tenant = Tenant.objects.filter(uid=kept.tenant_uid).first()
     context = {
-        "record": record,
-        "tenant": tenant.label if tenant else record.tenant_uid,
-        "at": at(record.at),
-        "status": status_of(record),
-        "session_href": session_href(record.tenant_uid, record.session_uid),
+        "record": kept,
+        "tenant": tenant.label if tenant else kept.tenant_uid,
+        "at": at(kept.at),
+        "status": status_of(kept),
+        "session_href": session_href(kept.tenant_uid, kept.session_uid),
         "tiles": tiles_of(found),
-        "tiers": tiers_of(record),
+        "tiers": tiers_of(kept),
         "runs": run_rows(found.runs),
-        "facts": facts_of(record),
-        "recoveries": recovery_rows(record),
+        "facts": facts_of(kept),
+        "recoveries": recovery_rows(kept),
     }
     return page(request, "requests/request.html", context, here=HERE)

@@ -6,7 +6,7 @@ from django.urls import path
 
 from controlplane.ui import alarms, channels, nodes, requests, sessions, system
 
-ALARM = "alarms/<slug:uid>"
+ALARM = "alarms/<slug:alarm>"
 SESSION = "sessions/<slug:tenant>/<str:session>"
 CHANNEL = "settings/channels/<slug:place>/<slug:channel>"
 
@@ -21,7 +21,7 @@ urlpatterns = [
     path(SESSION, sessions.session, name="session"),
     path(f"{SESSION}/markers/<slug:marker>", sessions.original, name="original"),
     path("requests", requests.requests, name="requests"),
-    path("requests/<slug:uid>", requests.request_page, name="request"),
+    path("requests/<slug:record>", requests.request_page, name="request"),
     path("nodes", nodes.nodes, name="nodes"),
     path("nodes/<str:node>", nodes.node, name="node"),
     path("system", system.system, name="system"),

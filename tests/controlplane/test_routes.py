@@ -26,6 +26,7 @@ from controlplane.audit.models import AuditEvent
 from controlplane.configs.actions import save_version
 from controlplane.configs.documents import document_of
 from controlplane.configs.presets import Beginning, create_preset
+from tests.controlplane import watched_deeds
 from tests.controlplane.conftest import person
 
 VISITORS = ("anonymous", "foreign", "viewer", "operator", "admin", "manager")
@@ -206,10 +207,11 @@ DEEDS = [
     Deed("GET", "docs/errors", MEMBERS),
     Deed("GET", "docs/errors/<str:code>", MEMBERS),
 ]
+DEEDS += [Deed(*line) for line in watched_deeds.LINES]
 # Ways in for somebody with a link, who has no account yet.
 DOORS = ("join/<str:link>", "new-password/<str:link>")
 # What is the same for everyone who has signed in.
-SHARED = ("docs/errors/<str:code>",)
+SHARED = ("docs/errors/<str:code>", watched_deeds.NODE)
 
 
 def routes(patterns: Any = None, prefix: str = "") -> Iterator[str]:
@@ -259,7 +261,9 @@ def site(tenant: Tenant, other_tenant: Tenant) -> Site:
     )  # fmt: skip
     clients = {visitor: signed_in(visitor, tenant, other_tenant) for visitor in VISITORS}
     places = {"<slug:slug>": tenant.uid, "<slug:uid>": key.uid, "<slug:upstream>": lab.uid}
-    return Site(clients, {**places, **people_of(tenant), **documents_of(tenant)})
+    admin = User.objects.get(email="admin@example.com")
+    watched = watched_deeds.places_of(tenant, admin)
+    return Site(clients, {**places, **people_of(tenant), **documents_of(tenant), **watched})
 
 
 def documents_of(tenant: Tenant) -> dict[str, str]:
