@@ -14,6 +14,7 @@ from controlplane.fleet import hints, queries, running
 from controlplane.fleet.actions import publish, record_acks
 from controlplane.fleet.models import ChangeLog, PublishedResource
 from dataplane.core.config import resource
+from tests.fakes.node import FakeNode
 
 
 def ack(of: PublishedResource, status: str = "ack", **more: Any) -> resource.Ack:
@@ -172,11 +173,7 @@ def test_without_a_node_in_this_process_there_are_no_figures() -> None:
 
 
 def test_the_registered_node_is_asked_for_the_tenant() -> None:
-    class Node:
-        def stats(self, tenant: str | None) -> dict[str, Any]:
-            return {"tenant": tenant}
-
-    running.register(Node())
+    running.register(FakeNode({"tenant": ""}, ten_1={"tenant": "ten_1"}))
     try:
         assert running.stats("ten_1") == {"tenant": "ten_1"}
     finally:
