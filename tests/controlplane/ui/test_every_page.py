@@ -21,6 +21,8 @@ from tests.fakes.node import NOTHING, FakeNode, busy
 
 PATHS = (
     "/",
+    "/components",
+    "/components/mask",
     "/tenants",
     "/tenants/orchid",
     "/login",
