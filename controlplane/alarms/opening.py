@@ -6,7 +6,6 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime, timedelta
 
 from django.db import transaction
-from django.db.models import Min
 
 from controlplane.accounts.models import Tenant
 from controlplane.alarms import notices
@@ -150,9 +149,3 @@ def is_flapping(alarm: Alarm, now: datetime) -> bool:
     """It was opened again and again within half an hour."""
     recent = Alarm.objects.filter(fingerprint=alarm.fingerprint, first_at__gt=now - FLAPPING_WITHIN)
     return recent.count() >= FLAPPING_OPENINGS
-
-
-def zero_since() -> datetime | None:
-    """When alarms began to be kept: that of the first one; None before it."""
-    found: datetime | None = Alarm.objects.aggregate(first=Min("first_at"))["first"]
-    return found

@@ -59,11 +59,6 @@ def trail(
     return TrailPage(events[:limit], older)
 
 
-def history_of(organisations: Collection[str] | None, subject_uid: str) -> TrailPage:
-    """What happened to one object, for the History tab of its page."""
-    return trail(organisations, Filters(subject=subject_uid), limit=LARGEST_PAGE)
-
-
 def _visible(organisations: Collection[str] | None) -> QuerySet[AuditEvent]:
     if organisations is None:
         return AuditEvent.objects.all()

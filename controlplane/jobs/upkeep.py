@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from django.utils import timezone
+
+from controlplane.configs.reports import forget_reports
 from controlplane.jobs.actions import now_ms
 from controlplane.jobs.registry import Job
 from controlplane.settings import ENVIRONMENT
@@ -15,4 +18,11 @@ def retention() -> str:
     return str(purge(now_ms(), limits, budget_s=RETENTION_BUDGET_S))
 
 
-JOBS = (Job("retention", 3600, retention, queue="bulk"),)
+def validation_reports() -> str:
+    return f"{forget_reports(timezone.now())} deleted"
+
+
+JOBS = (
+    Job("retention", 3600, retention, queue="bulk"),
+    Job("validation_reports", 3600, validation_reports, queue="bulk"),
+)

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import threading
+from datetime import timedelta
 
 import pytest
+from django.utils import timezone
 
 from controlplane import celery
+from controlplane.configs.models import ValidationReport
+from controlplane.configs.reports import KEPT
 from controlplane.jobs import registry
 from controlplane.jobs.actions import run_if_due
 from controlplane.jobs.models import JobRun
@@ -120,3 +124,14 @@ def test_celery_runs_the_same_functions_under_the_same_lease() -> None:
     celery.run_job.run("retention")
 
     assert JobRun.objects.get(task="retention").runs == 1
+
+
+def test_validation_reports_are_deleted_once_they_were_kept_long_enough() -> None:
+    old, new = (
+        ValidationReport.objects.create(input_hash=name * 64, target="tenant", result={})
+        for name in "ab"
+    )
+    long_ago = timezone.now() - KEPT - timedelta(minutes=1)
+    ValidationReport.objects.filter(pk=old.pk).update(created_at=long_ago)
+    assert registry.job("validation_reports").run() == "1 deleted"
+    assert list(ValidationReport.objects.all()) == [new]
