@@ -7,37 +7,21 @@ from __future__ import annotations
 
 import re
 import socket
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import ip_address
 from urllib.parse import SplitResult, urlsplit
 
 from django.core.exceptions import ValidationError
 
-Address = IPv4Address | IPv6Address
+from dataplane.core.addresses import Address, rule_broken
+
 # The addresses that a host name stands for, () when it stands for none at the moment.
 Resolve = Callable[[str], Sequence[str]]
 
 HTTPS_PORT = 443
 SCHEME_PORTS = {"http": 80, "https": HTTPS_PORT}
 CODE = "upstream.url_refused"
-METADATA = frozenset(
-    ip_address(text)
-    for text in ("169.254.169.254", "169.254.170.2", "100.100.100.200", "fd00:ec2::254")
-)
-# In the order in which an address is tried; the first that contains it names the rule.
-NEVER = (
-    ("unspecified", ("0.0.0.0/8", "::/128")),
-    ("link-local", ("169.254.0.0/16", "fe80::/10")),
-    ("multicast", ("224.0.0.0/4", "ff00::/8")),
-    ("reserved", ("240.0.0.0/4", "192.0.0.0/24", "fec0::/10")),
-)
-PRIVATE = (
-    ("loopback", ("127.0.0.0/8", "::1/128")),
-    ("private", ("10.0.0.0/8", "172.16.0.0/12", "192.168.0.0/16", "198.18.0.0/15", "fc00::/7")),
-    ("carrier-grade NAT", ("100.64.0.0/10",)),
-)
-EMBEDDING = (ip_network("64:ff9b::/96"), ip_network("::/96"))  # an IPv4 address in the last 32 bits
 HOST = re.compile(r"(?!-)[a-z0-9-]{1,63}(?<!-)(?:\.(?!-)[a-z0-9-]{1,63}(?<!-))*")
 
 
@@ -78,7 +62,7 @@ def checked(base_url: str, rules: Rules, *, resolve: Resolve = addresses_of) -> 
     _check_shape(base_url, parts, host)
     literal = _literal(host)
     _check_host(host, literal, rules)
-    for address in [literal] if literal else _resolved(host, resolve):
+    for address in [host] if literal else resolve(host):
         _check_address(address, rules)
     _check_scheme(parts.scheme, host, rules)
     own_port = SCHEME_PORTS[parts.scheme]
@@ -126,37 +110,10 @@ def _check_host(host: str, literal: Address | None, rules: Rules) -> None:
         raise _refused("loopback", _sentence("loopback"))
 
 
-def _resolved(host: str, resolve: Resolve) -> Iterable[Address]:
-    for text in resolve(host):
-        yield ip_address(text.partition("%")[0])
-
-
-def _check_address(address: Address, rules: Rules) -> None:
-    for form in (address, *_embedded(address)):
-        rule = _rule_broken(form, allow_private=rules.allow_private)
-        if rule:
-            raise _refused(rule, _sentence(rule))
-
-
-def _embedded(address: Address) -> Iterable[Address]:
-    """The IPv4 addresses that an IPv6 one is another spelling of."""
-    if isinstance(address, IPv4Address):
-        return
-    if address.ipv4_mapped:
-        yield address.ipv4_mapped
-    if address.sixtofour:
-        yield address.sixtofour
-    if any(address in network for network in EMBEDDING) and int(address) > 1:
-        yield IPv4Address(int(address) & 0xFFFFFFFF)
-
-
-def _rule_broken(address: Address, *, allow_private: bool) -> str:
-    if address in METADATA:
-        return "cloud metadata"
-    for rule, networks in NEVER if allow_private else (*NEVER, *PRIVATE):
-        if any(address in ip_network(network) for network in networks):
-            return rule
-    return ""
+def _check_address(address: str, rules: Rules) -> None:
+    rule = rule_broken(address, allow_private=rules.allow_private)
+    if rule:
+        raise _refused(rule, _sentence(rule))
 
 
 def _check_scheme(scheme: str, host: str, rules: Rules) -> None:

@@ -91,7 +91,7 @@ class Node:
         self.inflight = 0
         self.is_draining = False
         self.driver = Driver(inline_max=settings.inline_body_max)
-        self._upstream = UpstreamClient(settings)
+        self._upstream = UpstreamClient(settings, self.snapshots.may_be_private)
         self._proxy = Proxy(settings, self._upstream)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._following: asyncio.Task[None] | None = None

@@ -14,6 +14,7 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
+from urllib.parse import urlsplit
 
 import msgspec
 
@@ -241,6 +242,11 @@ class Snapshots:
     def _apply_node(self, fetched: Resource) -> None:
         self.node = _decoded(fetched.body, NodeBody)
         self.upstreams = {upstream.name: upstream for upstream in self.node.upstreams}
+
+    def may_be_private(self, host: str) -> bool:
+        """Whether a manager allows an upstream of this host to be in a private network."""
+        found = (each for each in self.upstreams.values() if each.allow_private)
+        return any(urlsplit(each.base_url).hostname == host.rstrip(".") for each in found)
 
     def _apply_prices(self, fetched: Resource) -> None:
         try:

@@ -16,6 +16,7 @@ import aiohttp
 from yarl import URL
 
 from dataplane.adapters import failpoints
+from dataplane.adapters.resolving import AddressRefusedError, CheckedResolver, Permission
 from dataplane.settings import Settings
 
 Headers = Sequence[tuple[bytes, bytes]]
@@ -75,8 +76,11 @@ class Response:
 class UpstreamClient:
     """One connection pool per process."""
 
-    def __init__(self, settings: Settings) -> None:
+    def __init__(
+        self, settings: Settings, may_be_private: Permission = lambda _host: False
+    ) -> None:
         self._settings = settings
+        self._may_be_private = may_be_private
         self._session: aiohttp.ClientSession | None = None
 
     async def start(self) -> None:
@@ -84,7 +88,10 @@ class UpstreamClient:
             total=None, sock_connect=self._settings.connect_timeout_s, sock_read=None
         )
         connector = aiohttp.TCPConnector(
-            limit=0, keepalive_timeout=KEEP_ALIVE_S, socket_factory=_socket
+            limit=0,
+            keepalive_timeout=KEEP_ALIVE_S,
+            socket_factory=_socket,
+            resolver=CheckedResolver(self._may_be_private),
         )
         self._session = aiohttp.ClientSession(
             connector=connector,
@@ -133,7 +140,10 @@ class UpstreamClient:
                 )
         except TimeoutError as error:
             raise UpstreamError("upstream_timeout", "no response head") from error
-        except aiohttp.ClientConnectorError:
+        except aiohttp.ClientConnectorError as error:
+            if isinstance(error.os_error, AddressRefusedError):
+                detail = str(error.os_error)
+                raise UpstreamError("upstream_address_refused", detail) from error
             raise
         except (aiohttp.ClientError, OSError) as error:
             raise UpstreamError("upstream_error", type(error).__name__) from error

@@ -107,6 +107,11 @@ REFUSALS = _refusals(
         "The gateway's key for this provider is missing.", "no_upstream",
     ),
     Refusal(
+        "upstream_address_refused", 502, "api_error",
+        "The provider's name leads to an address that this gateway may not connect to.",
+        "upstream_error",
+    ),
+    Refusal(
         "upstream_error", 502, "api_error", "The provider could not be reached.",
         "upstream_error", retry=True,
     ),
