@@ -33,6 +33,7 @@ from dataplane.core.plan import Plan
 from dataplane.core.record import Record
 from dataplane.core.resend import REFUSALS_OF_A_BODY, Resends
 from dataplane.core.route import Route
+from dataplane.core.wire import stored_state
 from dataplane.core.wire.headers import client_headers, upstream_headers
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.usage import Reading, total
@@ -82,7 +83,7 @@ class Proxy:
         call = ticket.call
         limits = self.settings.body_limits(compaction=ticket.route.may_be_large)
         body = await call.read_body(limits, ticket.room)
-        if ticket.guards_state and (call.is_encoded or bypass.may_name_server_state(body)):
+        if ticket.guards_state and (call.is_encoded or stored_state.may_be_named(body)):
             raise RefusedError("server_state_forbidden")
         carrying = _Carrying(self, ticket, body)
         try:

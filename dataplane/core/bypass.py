@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from dataplane.core.declaration import Gate
+from dataplane.core.wire import stored_state
 from dataplane.core.wire.message import Conversation, Dialect, Role
-from dataplane.core.wire.spans import Span, UnparseableError, outline
+from dataplane.core.wire.spans import Span
 
 HEADER = Gate("header", "The request asked for it with x-context-guru-bypass.")
 KILL_SWITCH = Gate("kill_switch", "The operator's kill switch is on.")
@@ -20,7 +21,6 @@ REWRITE_FAILED = Gate("rewrite_failed", "A fault of ours; the original body was 
 PRISTINE_RESENT = Gate(
     "pristine_resent", "The provider refused the shaped body; the original one was sent after it."
 )
-_SERVER_STATE = ("previous_response_id", "conversation")
 GATES = (
     HEADER,
     KILL_SWITCH,
@@ -40,20 +40,10 @@ _SUMMARY_PROMPTS = (
 )
 
 
-def may_name_server_state(body: bytes) -> bool:
-    """True unless it is certain that a Responses body names nothing that the provider stored."""
-    try:
-        top, _ = outline(body)
-    except UnparseableError:
-        return True
-    found = (top[name].value for name in _SERVER_STATE if name in top)
-    return any(body[value.start : value.end] != b"null" for value in found)
-
-
 def has_server_history(conversation: Conversation) -> bool:
     """True when the request continues what the provider stored: only a part of it is here."""
     return conversation.dialect is Dialect.OPENAI_RESPONSES and any(
-        conversation.value(name) not in {None, b"null"} for name in _SERVER_STATE
+        conversation.value(name) not in {None, b"null"} for name in stored_state.HISTORY
     )
 
 

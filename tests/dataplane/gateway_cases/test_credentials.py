@@ -164,6 +164,16 @@ async def test_what_stands_on_its_own_is_open(
         pytest.param({"previous_response_id": "resp_1"}, {}, id="14-previous"),
         pytest.param({"conversation": "conv_1"}, {}, id="14-conversation"),
         pytest.param({}, {"content-encoding": "gzip"}, id="14-compressed"),
+        pytest.param({"input": [{"type": "item_reference", "id": "msg_1"}]}, {}, id="14-item"),
+        pytest.param({"input": [{"id": "msg_1"}]}, {}, id="14-item-without-type"),
+        pytest.param({"prompt": {"id": "pmpt_1"}}, {}, id="14-prompt"),
+        pytest.param(
+            {"input": [{"role": "user", "content": [{"type": "input_file", "file_id": "f"}]}]},
+            {},
+            id="14-file",
+        ),
+        pytest.param({"tools": [{"vector_store_ids": ["vs_1"]}]}, {}, id="14-vector-store"),
+        pytest.param({"tools": [{"container": "cntr_1"}]}, {}, id="14-container"),
         pytest.param(None, {}, id="14-unreadable"),
     ],
 )
