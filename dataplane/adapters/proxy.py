@@ -150,7 +150,7 @@ class _Carrying:
             wants_bypass=call.header(b"x-context-guru-bypass").lower() in {"true", "1"},
             is_encoded=call.is_encoded,
             force_model=self._settings.force_model,
-            is_replay_only=partial(self._resends.is_replay_only, record.tenant, at=record.at),
+            restraint=partial(self._resends.restraint, record.tenant, at=record.at),
             thread_of=partial(self._lineages.thread, tenant=record.tenant, at=record.at),
         )
         self._exchange = Exchange(
@@ -165,10 +165,19 @@ class _Carrying:
             # Fail open: the body that came in can always be sent.
             logs.fault(log, "cg.rewrite_failed tenant=%s", error, record.tenant or "local")
             record.rewrite_failed = True
-            outgoing = Outgoing(self._exchange.pristine, bypass.REWRITE_FAILED.name)
+            outgoing = self._replayed(self._exchange)
         record.added_ms = (time.perf_counter() - started) * 1000
         self._note(outgoing)
         return outgoing
+
+    def _replayed(self, exchange: Exchange) -> Outgoing:
+        """What can be sent of a body that could not be shaped, however that failed."""
+        try:
+            return exchange.replayed()
+        except Exception as error:  # noqa: BLE001  logged below
+            tenant = self._ticket.record.tenant or "local"
+            logs.fault(log, "cg.replay_failed tenant=%s", error, tenant)
+            return Outgoing(exchange.pristine, bypass.REWRITE_FAILED.name)
 
     def _note(self, outgoing: Outgoing) -> None:
         record = self._ticket.record
@@ -224,7 +233,8 @@ class _Carrying:
             return refusal
         second = await self._send_again(exchange.pristine)
         recovered = second is not None and second.is_success
-        self._resends.note(record.tenant, record.session, record.at, recovered=recovered)
+        refused = exchange.novelties if recovered else None
+        self._resends.note(record.tenant, record.session, record.at, refused=refused)
         record.pristine_resend = "recovered" if recovered else "same"
         if second is None:
             return refusal

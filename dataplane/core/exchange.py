@@ -10,8 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
-import msgspec
-
 from dataplane.core import bypass, lifetime, pipeline
 from dataplane.core.declaration import Gate
 from dataplane.core.effects import (
@@ -26,8 +24,10 @@ from dataplane.core.expand import repair, tool
 from dataplane.core.expand.recovery import CONTINUATION_MAX_BYTES, Recoveries, Recovery
 from dataplane.core.expand.relay import Call, ToolResult
 from dataplane.core.lineage import MAIN, Prints, prints_of
+from dataplane.core.located import located
 from dataplane.core.plan import Plan
 from dataplane.core.report import RunReport
+from dataplane.core.resend import FREE, Restraint
 from dataplane.core.run import Conditions, Run
 from dataplane.core.session import Identity, identify
 from dataplane.core.wire import envelope
@@ -47,7 +47,7 @@ class Asked:
     at: seconds, the instant that everything in this request is decided by. force_model: the
     operator's model for the whole process, "" for none. stays_here: the result goes back to the
     caller and not to a provider, so nothing is declared in it and no turn of the agent is counted.
-    is_replay_only: whether a session of the tenant may only repeat what it removed before.
+    restraint: what a session of the tenant must not send, because a provider refused it.
     thread_of: which lineage of such a session a history continues.
     """
 
@@ -61,7 +61,7 @@ class Asked:
     is_encoded: bool = False
     force_model: str = ""
     stays_here: bool = False
-    is_replay_only: Callable[[str], bool] = lambda _: False
+    restraint: Callable[[str], Restraint] = lambda _: FREE
     thread_of: Callable[[str, Prints], str] = lambda _, __: MAIN
 
 
@@ -88,6 +88,17 @@ class Outgoing:
     stash_refused: int = 0
 
 
+@dataclass(slots=True)
+class _Shaping:
+    """A request that may be shaped. state: the pipeline's run, once it ended."""
+
+    conversation: Conversation
+    view: SessionView
+    life: lifetime.Lifetime
+    outgoing: Outgoing
+    state: Run | None = None
+
+
 class Exchange:
     """One client request. Call prepare once, then answer and continuation per expand round."""
 
@@ -99,6 +110,8 @@ class Exchange:
         self._persists = persists
         self._clock = clock
         self._recovery = Recovery(Scope(asked.tenant, asked.principal, ""), asked.at)
+        self._restraint = FREE
+        self._shaping: _Shaping | None = None
         self._sent = b""
         self.pristine = b""
 
@@ -107,9 +120,29 @@ class Exchange:
     def prepare(self, body: bytes) -> Core[Outgoing]:
         """The body to send. Whatever cannot be shaped is sent as it came, by name."""
         self.pristine = body
-        outgoing = yield from self._prepared(body)
+        return self._sending((yield from self._prepared(body)))
+
+    def replayed(self) -> Outgoing:
+        """What is sent after `prepare` raised: earlier removals again and nothing new, because
+        the provider has cached them; the body as it came where there are none.
+        """
+        shaping = self._shaping
+        if shaping is None or shaping.view.previous is None:
+            return self._sending(Outgoing(self.pristine, bypass.REWRITE_FAILED.name))
+        self._restraint = self._restraint._replace(replay_only=True)
+        state, spans = self._run(shaping)
+        state.settle(frozenset(), {})
+        return self._sending(self._written(shaping, state, spans))
+
+    def _sending(self, outgoing: Outgoing) -> Outgoing:
         self._sent, self._recovery.emitted = outgoing.body, outgoing.emitted
         return outgoing
+
+    @property
+    def novelties(self) -> frozenset[str]:
+        """Content keys of what the shaped body changed for the first time."""
+        state = self._shaping.state if self._shaping else None
+        return state.novelties() if state else frozenset()
 
     @property
     def recoveries(self) -> Recoveries:
@@ -141,6 +174,7 @@ class Exchange:
             asked.tenant, asked.principal, identity.session, identity.thread, identity.alias
         )
         self._recovery.scope = scope
+        self._restraint = asked.restraint(scope.session)
         closed = self._bypass_of(conversation)
         if closed is None:
             conversation = yield from self._recovery.repaired(conversation)
@@ -168,7 +202,8 @@ class Exchange:
         was_offered = view.previous is not None and view.previous.offered
         outgoing.intercepts = was_offered and _is_interceptable(conversation)
         if closed is None:
-            yield from self._rewrite(conversation, view, life, outgoing)
+            self._shaping = _Shaping(conversation, view, life, outgoing)
+            yield from self._rewrite(self._shaping)
         return outgoing
 
     def _identity_of(self, conversation: Conversation) -> Identity:
@@ -204,47 +239,54 @@ class Exchange:
         wanted = self._plan.host.inject_expand
         if wanted == "never" or not self._persists or self._asked.stays_here:
             return False
-        if _is_relayed(conversation):
+        if self._restraint.bare or _is_relayed(conversation):
             return False
         choice = conversation.tool_choice
         if choice != "auto" and not (offered and choice in {"none", "named"}):
             return False
         return wanted == "always" or (bool(conversation.tool_names) and self._plan.offloads_in_full)
 
-    def _rewrite(
-        self,
-        conversation: Conversation,
-        view: SessionView,
-        life: lifetime.Lifetime,
-        outgoing: Outgoing,
-    ) -> Core[None]:
-        previous = view.previous
-        advertises = self._advertises(
-            conversation, offered=previous is not None and previous.offered
-        )
-        declared = tool.EXPAND in conversation.tool_names
-        outgoing.intercepts |= (advertises or declared) and _is_interceptable(conversation)
-        state = pipeline.run(
-            self._plan.steps,
-            conversation.messages,
-            self._conditions(conversation, view, life, outgoing),
-        )
-        outgoing.report = state.report
-        spans = _located(conversation, state)
+    def _rewrite(self, shaping: _Shaping) -> Core[None]:
+        state, spans = self._run(shaping)
+        shaping.state = state
         refused = yield from self._commit(state)
-        outgoing.stash_refused = refused
+        shaping.outgoing.stash_refused = refused
+        self._written(shaping, state, spans)
+
+    def _run(self, shaping: _Shaping) -> tuple[Run, dict[int, Span]]:
+        """The pipeline's changes, and where in the body they go."""
+        conversation, outgoing = shaping.conversation, shaping.outgoing
+        declared = tool.EXPAND in conversation.tool_names
+        outgoing.intercepts |= (self._declares(shaping) or declared) and _is_interceptable(
+            conversation
+        )
+        given = self._conditions(conversation, shaping.view, shaping.life, outgoing)
+        state = pipeline.run(self._plan.steps, conversation.messages, given)
+        return state, located(conversation, state)
+
+    def _declares(self, shaping: _Shaping) -> bool:
+        previous = shaping.view.previous
+        return self._advertises(
+            shaping.conversation, offered=previous is not None and previous.offered
+        )
+
+    def _written(self, shaping: _Shaping, state: Run, spans: dict[int, Span]) -> Outgoing:
+        """The body with what still stands of the changes, and the tool that gives them back."""
+        conversation, outgoing = shaping.conversation, shaping.outgoing
+        outgoing.report = state.report
         edits = [
             Edit(spans[index], string_literal(changes[-1].text.text))
             for index, changes in state.changes.items()
         ]
         edits += self._split_system(conversation, state.report)
-        if advertises and not declared:
+        if self._declares(shaping) and tool.EXPAND not in conversation.tool_names:
             definition = tool.EXPAND_DEFINITIONS[conversation.dialect]
             edits.append(envelope.declare_tool(conversation, definition))
         outgoing.body = splice(conversation.body, edits)
         outgoing.emitted = frozenset(
             key for changes in state.changes.values() for key in changes[-1].ids
         )
+        return outgoing
 
     def _conditions(
         self,
@@ -275,7 +317,8 @@ class Exchange:
             and not self._plan.kill.no_new_offloads,
             recovered=repair.answered_calls(conversation),
             clock=self._clock,
-            replay_only=self._asked.is_replay_only(self._recovery.scope.session),
+            replay_only=self._restraint.replay_only,
+            verbatim=self._restraint.verbatim,
         )
 
     def _commit(self, state: Run) -> Core[int]:
@@ -296,7 +339,8 @@ class Exchange:
 
     def _split_system(self, conversation: Conversation, report: RunReport) -> list[Edit]:
         place = self._plan.split_step
-        if place is None or conversation.dialect is not Dialect.ANTHROPIC:
+        is_ours = conversation.dialect is Dialect.ANTHROPIC and not self._restraint.bare
+        if place is None or not is_ours:
             return []
         try:
             edit = envelope.split_volatile_tail(conversation)
@@ -348,26 +392,3 @@ def _is_relayed(conversation: Conversation) -> bool:
 
 def _is_interceptable(conversation: Conversation) -> bool:
     return _choices(conversation) == 1 and not _is_relayed(conversation)
-
-
-def _located(conversation: Conversation, state: Run) -> dict[int, Span]:
-    """Where each changed text lies; a text that cannot be placed beyond doubt stays as it came."""
-    spans = {}
-    for index in list(state.changes):
-        try:
-            spans[index] = _verified(conversation, index)
-        except (UnparseableError, KeyError, IndexError):
-            while index in state.changes:
-                state.withdraw(index)
-    return spans
-
-
-def _verified(conversation: Conversation, index: int) -> Span:
-    message = conversation.messages[index]
-    if message.locate is None:
-        raise UnparseableError("no place")
-    span = message.locate()
-    literal = memoryview(conversation.body)[span.start : span.end]
-    if literal[0] == STRING and msgspec.json.decode(literal) != message.content.text:
-        raise UnparseableError("another text")
-    return span

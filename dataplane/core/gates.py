@@ -37,6 +37,10 @@ REPLAY_ONLY = Gate(
     "replay_only",
     "The session only repeats what it removed before; nothing new is removed from it.",
 )
+REFUSED_BY_PROVIDER = Gate(
+    "refused_by_provider",
+    "The provider refused a body with this replacement and took it with the original.",
+)
 
 EMPTY = Gate("empty", "The output has no text.")
 EMPTY_OR_MARKER_PRESENT = Gate(
@@ -72,4 +76,5 @@ OFFLOAD_GATES = (
     STASH_COLLISION,
     NO_RECOVERY_PATH,
     REPLAY_ONLY,
+    REFUSED_BY_PROVIDER,
 )

@@ -22,6 +22,7 @@ from dataplane.core.gates import (
     MARKER_NO_WIN,
     NO_RECOVERY_PATH,
     OFFLOAD_GATES,
+    REFUSED_BY_PROVIDER,
     REPLAY_ONLY,
     STASH_UNAVAILABLE,
 )
@@ -170,6 +171,8 @@ class _Doing:
 
     def _take(self, step: Step, outputs: dict[int, ToolOutput]) -> None:
         match step:
+            case Offload() | Rewrite() | Replay() if self._is_barred(outputs[step.index]):
+                self._decline(REFUSED_BY_PROVIDER)
             case Decline(gate=gate, index=index):
                 if index is not None:
                     self._looked_up(outputs[index])
@@ -183,6 +186,10 @@ class _Doing:
             case Offload():
                 self._looked_up(outputs[step.index])
                 self._offload(outputs[step.index], step)
+
+    def _is_barred(self, output: ToolOutput) -> bool:
+        barred = self._state.conditions.verbatim
+        return bool(barred) and output.original.content_key in barred
 
     def _decline(self, gate: Gate) -> None:
         self._report.gates[self._known(gate.name, self._declared)] += 1

@@ -20,7 +20,8 @@ from dataplane.core.wire.message import Message
 class Conditions:
     """What this request allows. persists: originals can be kept. recoverable: the model can ask
     for one on this very request. recovered: ids of the calls that did. replay_only: nothing new may
-    be removed from the session. clock: seconds, for durations only.
+    be removed from the session. verbatim: content keys that the provider takes only as they came.
+    clock: seconds, for durations only.
     """
 
     view: SessionView
@@ -32,6 +33,7 @@ class Conditions:
     recovered: frozenset[str] = frozenset()
     window: int = 0
     replay_only: bool = False
+    verbatim: frozenset[str] = frozenset()
     clock: Callable[[], float] = float
 
 
@@ -80,6 +82,19 @@ class Run:
 
     def _standing(self) -> Iterable[Change]:
         return (change for changes in self.changes.values() for change in changes)
+
+    def novelties(self) -> frozenset[str]:
+        """Content keys of what was changed here and not on an earlier turn; where nothing is new,
+        of all that was changed.
+        """
+        known = self.conditions.cached_through
+        changed = {i: self.messages[i].content.content_key for i in self.changes}
+        new = {
+            key
+            for index, key in changed.items()
+            if index > known or any(change.decision for change in self.changes[index])
+        }
+        return frozenset(new or changed.values())
 
     def withdraw(self, index: int, *, gate: str | None = None) -> None:
         """Take the last change of a message out again and reverse the saving it was credited."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataplane.core.resend import AGAIN_AFTER_S, KEPT_SESSIONS, REPLAY_ONLY_S, Resends
+from dataplane.core.resend import AGAIN_AFTER_S, KEPT_SESSIONS, REPLAY_ONLY_S, Resends, Restraint
 
 NOW = 1_000_000.0
 
@@ -11,7 +11,7 @@ def test_a_session_is_resent_once_a_minute() -> None:
     resends = Resends()
 
     assert resends.may_resend("a", "s", NOW)
-    resends.note("a", "s", NOW, recovered=False)
+    resends.note("a", "s", NOW, refused=None)
 
     assert not resends.may_resend("a", "s", NOW + AGAIN_AFTER_S - 1)
     assert resends.may_resend("a", "s", NOW + AGAIN_AFTER_S)
@@ -21,25 +21,43 @@ def test_a_session_is_resent_once_a_minute() -> None:
 
 def test_a_session_that_a_resend_helped_only_replays_for_an_hour() -> None:
     resends = Resends()
-    resends.note("a", "s", NOW, recovered=True)
-    resends.note("a", "s", NOW + AGAIN_AFTER_S, recovered=False)
+    resends.note("a", "s", NOW, refused=frozenset({"k"}))
+    resends.note("a", "s", NOW + AGAIN_AFTER_S, refused=None)
 
-    assert resends.is_replay_only("a", "s", NOW + REPLAY_ONLY_S - 1)
-    assert not resends.is_replay_only("a", "s", NOW + REPLAY_ONLY_S)
-    assert not resends.is_replay_only("b", "s", NOW)
+    assert resends.restraint("a", "s", NOW + REPLAY_ONLY_S - 1).replay_only
+    assert not resends.restraint("a", "s", NOW + REPLAY_ONLY_S).replay_only
+    assert not resends.restraint("b", "s", NOW).replay_only
 
 
 def test_a_resend_that_did_not_help_changes_nothing_else() -> None:
     resends = Resends()
-    resends.note("a", "s", NOW, recovered=False)
+    resends.note("a", "s", NOW, refused=None)
 
-    assert not resends.is_replay_only("a", "s", NOW)
+    assert not resends.restraint("a", "s", NOW).replay_only
 
 
 def test_the_sessions_that_were_resent_longest_ago_are_forgotten() -> None:
     resends = Resends()
     for number in range(KEPT_SESSIONS + 1):
-        resends.note("a", str(number), NOW, recovered=True)
+        resends.note("a", str(number), NOW, refused=frozenset({"k"}))
 
-    assert not resends.is_replay_only("a", "0", NOW)
-    assert resends.is_replay_only("a", "1", NOW)
+    assert not resends.restraint("a", "0", NOW).replay_only
+    assert resends.restraint("a", "1", NOW).replay_only
+
+
+def test_what_was_refused_stays_verbatim_beyond_the_hour() -> None:
+    resends = Resends()
+    resends.note("a", "s", NOW, refused=frozenset({"k"}))
+    resends.note("a", "s", NOW + REPLAY_ONLY_S, refused=frozenset({"l"}))
+
+    late = resends.restraint("a", "s", NOW + 2 * REPLAY_ONLY_S)
+
+    assert late == Restraint(replay_only=False, verbatim=frozenset({"k", "l"}), bare=False)
+
+
+def test_where_only_the_envelope_was_refused_it_stays_bare_for_an_hour() -> None:
+    resends = Resends()
+    resends.note("a", "s", NOW, refused=frozenset())
+
+    assert resends.restraint("a", "s", NOW).bare
+    assert not resends.restraint("a", "s", NOW + REPLAY_ONLY_S).bare

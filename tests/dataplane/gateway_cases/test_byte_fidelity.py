@@ -260,6 +260,36 @@ async def test_a_fault_of_ours_sends_the_body_as_it_came(
     assert served.stats()["bypassed"] == {"rewrite_failed": 1}
 
 
+@pytest.mark.parametrize("lasts", [pytest.param(False, id="47-once"), pytest.param(True, id="47")])
+async def test_case_47_what_was_removed_on_earlier_turns_is_removed_again_where_that_can_be_built(
+    served: Served, monkeypatch: pytest.MonkeyPatch, *, lasts: bool
+) -> None:
+    """A fault in making the new original durable; or one that stays, in the splice itself."""
+    session = {"x_context_guru_session": "s"}
+    await served.post(with_output(LONG), **session)
+    second = json.loads(with_output(LONG))
+    call, result = json.loads(with_output(LONG + "1").replace(b"toolu_0", b"toolu_1"))["messages"][
+        1:
+    ]
+    second["messages"] += [call, result]
+    body = json.dumps(second).encode()
+    owner: Any = exchange if lasts else exchange.Exchange
+    monkeypatch.setattr(owner, "splice" if lasts else "_commit", _raise)
+
+    answer = await served.post(body, **session)
+
+    assert answer.status_code == 200
+    assert served.stats()["rewrite_failures"] == 1
+    if lasts:
+        assert served.sent[1] == body
+        return
+    before, after = (json.loads(sent) for sent in served.sent)
+    assert after["messages"][2] == before["messages"][2]
+    assert after["messages"][4] == second["messages"][4]
+    assert after["tools"] == before["tools"]
+    assert "rewrite_failed" not in served.stats()["bypassed"]
+
+
 async def test_a_masked_output_names_its_original(served: Served) -> None:
     await served.post(odd(literal(X4000)))
 

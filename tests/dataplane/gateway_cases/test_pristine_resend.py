@@ -71,11 +71,45 @@ async def test_case_45_the_session_removes_nothing_new_for_an_hour(serve: Serve)
         gates = served.stats()["components"]["mask"]["gates"]
         await turn(served, at=3700, steps=3)
 
-        before, during, after = map(outputs, (served.sent[0], served.sent[2], served.sent[3]))
-        assert gates["replay_only"] == 1
-        assert during == [before[0], LONG + "1"]
+        during, after = map(outputs, (served.sent[2], served.sent[3]))
+        assert (gates["replay_only"], gates["refused_by_provider"]) == (1, 1)
+        assert during == [LONG, LONG + "1"]
         assert json.loads(served.sent[2])["tools"][-1]["name"] == "context_guru_expand"
+        assert after[0] == LONG
         assert "<<cg:" in after[2]
+
+
+async def test_case_45_what_was_accepted_before_the_refusal_is_replayed_and_the_refused_is_not(
+    serve: Serve,
+) -> None:
+    async with serve(test_clock=True) as served:
+        served.simulator.script({"content": "a"}, failure(400, "no"), {"content": "yes"})
+        await turn(served)
+        await turn(served, at=1, steps=2)
+
+        await turn(served, at=2, steps=2)
+
+        accepted, refused, pristine, later = map(outputs, served.sent)
+        assert pristine == [LONG, LONG + "1"]
+        assert refused[0] == accepted[0]
+        assert "<<cg:" in refused[1]
+        assert later == [accepted[0], LONG + "1"]
+
+
+async def test_case_45_where_only_the_tool_was_new_it_is_not_declared_for_an_hour(
+    serve: Serve,
+) -> None:
+    plain = MASK_ALL.replace("min_tokens: 1", "min_tokens: 5000")
+    async with serve(plain, test_clock=True) as served:
+        served.simulator.script(failure(400, "no"), {"content": "yes"})
+        await turn(served)
+
+        await turn(served, at=1, steps=2)
+        await turn(served, at=3700, steps=3)
+
+        names = [[tool["name"] for tool in json.loads(body)["tools"]] for body in served.sent]
+        expand = ["bash", "context_guru_expand"]
+        assert names == [expand, ["bash"], ["bash"], expand]
 
 
 async def test_case_46_two_refusals_are_answered_with_the_first(serve: Serve) -> None:
