@@ -50,12 +50,12 @@ class Gatekeeper:
 
     def _authenticated(self, call: Call) -> Principal:
         token = identity.tenant_token(call.headers)
-        address = address_of(call)
         found = None if token is None else self._snapshots.principal(identity.digest_of(token))
         if found is not None and found.kind == TOKEN_KIND:
             return found
         if token is None and (bound := self._bound(call)) is not None:
             return bound
+        address = address_of(call)
         if self._is_throttled(address):
             raise RefusedError("auth_throttled")
         self._charge(address)

@@ -62,6 +62,7 @@ class Call:
         self.is_complete = False
         self._receive = receive
         self._send = send
+        self._first_values: dict[bytes, bytes] = dict(reversed(scope["headers"]))
 
     @property
     def method(self) -> str:
@@ -86,7 +87,7 @@ class Call:
 
     def header(self, name: bytes) -> str:
         """The first value of a header, "" when it is absent."""
-        return next((v.decode("latin-1") for n, v in self.headers if n == name), "")
+        return self._first_values.get(name, b"").decode("latin-1")
 
     @property
     def is_encoded(self) -> bool:

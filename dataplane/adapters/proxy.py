@@ -88,21 +88,21 @@ class Proxy:
         carrying = _Carrying(self, ticket, body)
         try:
             async with asyncio.TaskGroup() as group:
-                work = group.create_task(carrying.run())
-                watch = group.create_task(_cancel_when_gone(call, work))
-                work.add_done_callback(lambda _: watch.cancel())
+                watch = group.create_task(_leave_when_gone(call))
+                await carrying.run()
+                watch.cancel()
+        except* DisconnectedError:
+            raise DisconnectedError from None
         finally:
             carrying.conclude()
-        if work.cancelled():
-            raise DisconnectedError
         if carrying.refused is not None:
             raise carrying.refused
 
 
-async def _cancel_when_gone(call: Call, work: asyncio.Task[None]) -> None:
-    """Stop paying for an answer that nobody will read."""
+async def _leave_when_gone(call: Call) -> None:
+    """End the request with its client: stop paying for an answer that nobody will read."""
     await call.until_disconnect()
-    work.cancel()
+    raise DisconnectedError
 
 
 class _Carrying:

@@ -120,7 +120,10 @@ class Totals:
         """Put a duration into a histogram; None is not put anywhere."""
         if milliseconds is None:
             return
-        histogram = self.histograms.setdefault(f"{name}:{label}" if label else name, Histogram())
+        key = f"{name}:{label}" if label else name
+        histogram = self.histograms.get(key)
+        if histogram is None:
+            histogram = self.histograms[key] = Histogram()
         histogram.add(milliseconds / 1000, BUCKETS[name])
 
 

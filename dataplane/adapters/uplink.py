@@ -1,8 +1,8 @@
 """Reports to the control plane what every request came to, and never makes a request wait.
 
-A request puts what it came to into a bounded queue. Where there is no room its row is dropped and
-counted, and its counters are added up all the same. One task shapes what was queued, numbers the
-batches and sends them, each again until it is taken.
+A request puts its record into a bounded queue; where there is no room its row is dropped and
+counted. Counters arrive apart from the rows, added up already, and are never dropped. One task
+shapes both, numbers the batches and sends them, each again until it is taken.
 Source: 03-proxy-and-recovery.md 9.9; 04-controlplane-and-dashboard.md 10.2.
 """
 
@@ -18,9 +18,9 @@ from typing import Protocol
 
 import msgspec
 
-from dataplane.adapters.totals import Totals
-from dataplane.adapters.uplink_rows import Finished, Moved, Reported, row_of
-from dataplane.core.record import Record
+from dataplane.adapters.counting import Moved
+from dataplane.adapters.uplink_rows import Reported, delta_of, row_of
+from dataplane.core.record import BASE, Record
 from dataplane.core.uplink import BATCH_MAX_BYTES, BUCKET_S, RejectedError
 
 log = logging.getLogger("headrace.uplink")
@@ -75,8 +75,10 @@ class Uplink:
         self._sink = sink
         self._stored = stored
         self._clock = clock
-        self._queue: list[Finished] = []
-        self._overflow: dict[Key, Moved] = {}
+        # Called before each report; whoever counts hands over with `take` what it counted.
+        self.before_flush: Callable[[], None] = lambda: None
+        self._queue: list[Record] = []
+        self._counted: dict[Key, Moved] = {}
         self._moved: dict[Key, Moved] = {}
         self._rows: list[msgspec.Raw] = []
         self._unsent: _Batch | None = None
@@ -92,16 +94,17 @@ class Uplink:
 
     # ---- on the request path ----------------------------------------------------------------
 
-    def offer(self, tenant: str, change: Totals, record: Record | None = None) -> bool:
-        """Take what a request came to; False when its row found no room. Never waits."""
-        bucket_at = int(self._clock()) // BUCKET_S * BUCKET_S * 1000
-        finished = Finished(bucket_at, tenant, change, record)
+    def offer(self, record: Record) -> bool:
+        """Take a request that was counted; False when its row found no room. Never waits."""
         if len(self._queue) + len(self._rows) < QUEUE_MAX:
-            self._queue.append(finished)
+            self._queue.append(record)
             return True
-        _add(self._overflow, finished)
-        self._dropped += record is not None
-        return record is None
+        self._dropped += 1
+        return False
+
+    def take(self, tenant: str, arm: str, moved: Moved) -> None:
+        """Take how far counters moved until now."""
+        _add(self._counted, (self._bucket_at(), tenant, arm), moved)
 
     # ---- beside it --------------------------------------------------------------------------
 
@@ -120,9 +123,10 @@ class Uplink:
     async def flush(self) -> None:
         """Send everything that was offered until now; raises what the sink raises."""
         async with self._flushing:
-            taken, self._queue = self._queue, []
-            overflow, self._overflow = self._overflow, {}
-            await asyncio.to_thread(self._shape, taken, overflow)
+            self.before_flush()
+            queue, self._queue = self._queue, []
+            counted, self._counted = self._counted, {}
+            await asyncio.to_thread(self._shape, queue, counted)
             while await self._send_next():
                 pass
 
@@ -145,26 +149,27 @@ class Uplink:
             async with asyncio.timeout(seconds):
                 await self._stopping.wait()
 
-    def _shape(self, taken: list[Finished], overflow: dict[Key, Moved]) -> None:
-        for key, moved in overflow.items():
-            _merge(self._moved, key, moved)
-        for finished in taken:
-            _add(self._moved, finished)
-            if finished.record is not None:
-                row = row_of(finished.record, finished.change, self._reported)
-                self._rows.append(msgspec.Raw(msgspec.json.encode(row)))
-        self._add_stored({finished.tenant for finished in taken})
+    def _shape(self, queue: list[Record], counted: dict[Key, Moved]) -> None:
+        for key, moved in counted.items():
+            _add(self._moved, key, moved)
+        for record in queue:
+            row = row_of(record, self._reported)
+            self._rows.append(msgspec.Raw(msgspec.json.encode(row)))
+        self._add_stored({tenant for _, tenant, _ in counted})
 
     def _add_stored(self, tenants: Iterable[str]) -> None:
         """What the stores of these tenants counted since they were last looked at."""
-        now = int(self._clock()) // BUCKET_S * BUCKET_S * 1000
+        now = self._bucket_at()
         for tenant in tenants:
             counted = dict(self._stored(tenant))
             known = self._known_stored.get(tenant, {})
             change = Counter({name: n - known.get(name, 0) for name, n in counted.items()})
             self._known_stored[tenant] = counted
             if any(change.values()):
-                _add(self._moved, Finished(now, tenant, Totals(counts=change)))
+                _place(self._moved, (now, tenant, BASE)).totals.counts.update(change)
+
+    def _bucket_at(self) -> int:
+        return int(self._clock()) // BUCKET_S * BUCKET_S * 1000
 
     async def _send_next(self) -> bool:
         """Send one batch; False when there is nothing to say and it was said lately."""
@@ -188,8 +193,9 @@ class Uplink:
         deltas: list[msgspec.Raw] = []
         room = _ROOM_BYTES
         for key in list(self._moved):
-            moved = self._moved[key]
-            raw = msgspec.json.encode(moved.delta(*key))
+            moved, (bucket_at, tenant, arm) = self._moved[key], key
+            delta = delta_of(moved, bucket_at=bucket_at, tenant=tenant, arm=arm)
+            raw = msgspec.json.encode(delta)
             if len(raw) > room and deltas:
                 break
             room -= len(raw)
@@ -214,12 +220,8 @@ def _fitting(rows: list[msgspec.Raw], room: int) -> int:
     return len(rows)
 
 
-def _add(moved: dict[Key, Moved], finished: Finished) -> None:
-    _place(moved, (finished.bucket_at, finished.tenant, finished.arm)).take(finished)
-
-
-def _merge(moved: dict[Key, Moved], key: Key, other: Moved) -> None:
-    _place(moved, key).merge(other)
+def _add(moved: dict[Key, Moved], key: Key, more: Moved) -> None:
+    _place(moved, key).merge(more)
 
 
 def _place(moved: dict[Key, Moved], key: Key) -> Moved:

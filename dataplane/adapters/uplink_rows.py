@@ -8,13 +8,11 @@ from __future__ import annotations
 import dataclasses
 from collections import Counter, OrderedDict
 from collections.abc import Iterator
-from dataclasses import dataclass, field
 from typing import Any
 
-from dataplane.adapters.totals import Totals
+from dataplane.adapters.counting import Moved
 from dataplane.core.record import Record
 from dataplane.core.report import RunReport, StepReport
-from dataplane.core.spread import slot_of
 from dataplane.core.uplink import (
     ComponentDelta,
     ComponentRow,
@@ -28,20 +26,6 @@ MARKERS_MAX = 32
 RECOVERIES_MAX = 16
 NAME_MAX = 128
 REPORTED_MAX = 100_000
-
-
-@dataclass(frozen=True, slots=True)
-class Finished:
-    """A change of counters, with the request behind it if there was one. bucket_at: ms."""
-
-    bucket_at: int
-    tenant: str
-    change: Totals
-    record: Record | None = None
-
-    @property
-    def arm(self) -> str:
-        return self.record.arm if self.record is not None else "base"
 
 
 class Reported:
@@ -61,89 +45,45 @@ class Reported:
         return True
 
 
-@dataclass(slots=True)
-class Moved:
-    """How far one tenant's and arm's counters moved within one bucket."""
-
-    totals: Totals = field(default_factory=Totals)
-    gate_requests: dict[str, Counter[str]] = field(default_factory=dict)
-    event_requests: dict[str, Counter[str]] = field(default_factory=dict)
-    spreads: dict[str, Counter[int]] = field(default_factory=dict)
-    added: Counter[int] = field(default_factory=Counter)
-    upstream: Counter[int] = field(default_factory=Counter)
-
-    def take(self, finished: Finished) -> None:
-        self.totals.merge(finished.change)
-        record = finished.record
-        if record is None:
-            return
-        if record.report is not None and record.added_ms is not None:
-            self.added[slot_of(record.added_ms)] += 1
-        if record.upstream_ms is not None:
-            self.upstream[slot_of(record.upstream_ms)] += 1
-        for step in record.report.steps if record.report else ():
-            _raised(self.gate_requests, step.component, step.gates)
-            _raised(self.event_requests, step.component, step.events)
-            slots = self.spreads.setdefault(step.component, Counter())
-            slots[slot_of(step.duration_ms)] += 1
-
-    def merge(self, other: Moved) -> None:
-        self.totals.merge(other.totals)
-        _join(self.gate_requests, other.gate_requests)
-        _join(self.event_requests, other.event_requests)
-        for name, slots in other.spreads.items():
-            self.spreads.setdefault(name, Counter()).update(slots)
-        self.added.update(other.added)
-        self.upstream.update(other.upstream)
-
-    def delta(self, bucket_at: int, tenant: str, arm: str) -> Delta:
-        totals = self.totals
-        return Delta(
-            bucket_at=bucket_at,
-            tenant=tenant,
-            arm=arm,
-            counts=_moved(totals.counts),
-            unresolved=_moved(totals.unresolved),
-            bypassed=_moved(totals.bypassed),
-            refused=_moved(totals.refused),
-            components={name: self._component(name) for name in totals.components},
-            billed_usd=str(totals.billed_usd),
-            added=dict(self.added),
-            upstream=dict(self.upstream),
-        )
-
-    def _component(self, name: str) -> ComponentDelta:
-        counted = self.totals.components[name]
-        return ComponentDelta(
-            counts=_moved(counted.counts),
-            gates=_moved(counted.gates),
-            events=_moved(counted.events),
-            gate_requests=dict(self.gate_requests.get(name, {})),
-            event_requests=dict(self.event_requests.get(name, {})),
-            duration_ms=counted.duration_ms,
-            spread=dict(self.spreads.get(name, {})),
-        )
+def delta_of(moved: Moved, *, bucket_at: int, tenant: str, arm: str) -> Delta:
+    """bucket_at: ms."""
+    totals = moved.totals
+    return Delta(
+        bucket_at=bucket_at,
+        tenant=tenant,
+        arm=arm,
+        counts=_moved(totals.counts),
+        unresolved=_moved(totals.unresolved),
+        bypassed=_moved(totals.bypassed),
+        refused=_moved(totals.refused),
+        components={name: _component(moved, name) for name in totals.components},
+        billed_usd=str(totals.billed_usd),
+        added=dict(moved.added),
+        upstream=dict(moved.upstream),
+    )
 
 
-def _raised(requests: dict[str, Counter[str]], component: str, signals: Counter[str]) -> None:
-    """Several raises of one name on one request are one request."""
-    names = [name for name, count in signals.items() if count]
-    if names:
-        requests.setdefault(component, Counter()).update(names)
-
-
-def _join(requests: dict[str, Counter[str]], more: dict[str, Counter[str]]) -> None:
-    for component, names in more.items():
-        requests.setdefault(component, Counter()).update(names)
+def _component(moved: Moved, name: str) -> ComponentDelta:
+    counted = moved.totals.components[name]
+    return ComponentDelta(
+        counts=_moved(counted.counts),
+        gates=_moved(counted.gates),
+        events=_moved(counted.events),
+        gate_requests=dict(moved.gate_requests.get(name, {})),
+        event_requests=dict(moved.event_requests.get(name, {})),
+        duration_ms=counted.duration_ms,
+        spread=dict(moved.spreads.get(name, {})),
+    )
 
 
 def _moved(counts: Counter[str]) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
-def row_of(record: Record, change: Totals, reported: Reported) -> RequestRow:
-    """The row of a request. change: what it came to in the counters."""
+def row_of(record: Record, reported: Reported) -> RequestRow:
+    """The row of a request that was counted."""
     report = record.report
+    steps = report.steps if report else ()
     return RequestRow(
         request_id=record.request_id,
         at=int(record.at * 1000),
@@ -159,11 +99,11 @@ def row_of(record: Record, change: Totals, reported: Reported) -> RequestRow:
         **_outcome(record),
         **_tokens(record),
         **_durations(record),
-        saved_unique=change.counts["saved_tokens_unique"],
+        saved_unique=sum(step.unique for step in steps),
         expands=record.recoveries.bounces,
         expand_tokens=record.recoveries.wasted_tokens,
-        replayed=change.counts["frozen_hits"],
-        components=[_step(step, change) for step in report.steps] if report else [],
+        replayed=sum(step.replays for step in steps),
+        components=[_step(step) for step in steps],
         minted=list(_minted(record, report, reported)) if report else [],
         recoveries=_recoveries(record),
     )
@@ -208,8 +148,7 @@ def _durations(record: Record) -> dict[str, Any]:
     }
 
 
-def _step(step: StepReport, change: Totals) -> ComponentRow:
-    counts = change.component(step.component).counts
+def _step(step: StepReport) -> ComponentRow:
     return ComponentRow(
         component=step.component,
         kind=step.kind.value,
@@ -220,7 +159,7 @@ def _step(step: StepReport, change: Totals) -> ComponentRow:
         skipped=step.skipped,
         discarded=step.discarded,
         saved=0 if step.reverted else step.saved,
-        saved_unique=counts["saved_tokens_unique"],
+        saved_unique=step.unique,
         duration_ms=step.duration_ms,
         error=step.error[:NAME_MAX],
         gates=_moved(step.gates),

@@ -11,6 +11,9 @@ from dataplane.core.expand.recovery import Recoveries
 from dataplane.core.report import RunReport
 from dataplane.core.wire.usage import Usage
 
+# The arm of every request that no rollout changes.
+BASE = "base"
+
 
 @dataclass(slots=True)
 class Record:
@@ -54,7 +57,7 @@ class Record:
     rewrite_failed: bool = False
     pristine_resend: str = ""
     variant: str = ""
-    arm: str = "base"
+    arm: str = BASE
 
     def take(self, outgoing: Outgoing) -> None:
         """Note what the request became."""

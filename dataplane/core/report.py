@@ -20,7 +20,8 @@ class StepReport:
     replays. discarded: changes that could not be written back and were taken out again.
     misses: outputs that were looked up among the frozen decisions and had none. abandoned: frozen
     decisions that are not replayed, because the agent expanded their text. undeclared: names of
-    gates and events that the component does not declare; they are counted as one.
+    gates and events that the component does not declare; they are counted as one. unique: the part
+    of the saving that nobody was credited for before; known once the request was counted.
     """
 
     component: str
@@ -33,6 +34,7 @@ class StepReport:
     events: Counter[str] = field(default_factory=Counter)
     changed: list[int] = field(default_factory=list)
     fresh_saved: int = 0
+    unique: int = 0
     replays: int = 0
     misses: int = 0
     abandoned: int = 0
