@@ -1,10 +1,12 @@
 """What the provider gets, byte for byte: 03-proxy-and-recovery.md 10.3.
 
-Case 42 (cacheinject) is not part of the product yet; 45 and 46 are in test_pristine_resend.py.
+Bodies that are no JSON of ours (cases 32 to 34) are here, too. Case 42 (cacheinject) is not part
+of the product yet; 45 and 46 are in test_pristine_resend.py.
 """
 
 from __future__ import annotations
 
+import gzip
 import json
 from base64 import b64encode
 from collections.abc import Iterable
@@ -83,6 +85,42 @@ async def test_case_37_a_body_that_nobody_changes_is_forwarded_as_it_is(serve: S
 
         assert served.sent == [body]
         assert served.stats()["requests"] == 1
+
+
+async def test_case_32_a_compressed_request_passes_with_its_coding(served: Served) -> None:
+    packed = gzip.compress(with_output(LONG))
+
+    await served.post(packed, content_encoding="gzip")
+
+    assert served.sent == [packed]
+    assert served.simulator.requests[0].header("content-encoding") == "gzip"
+    assert served.stats()["bypassed"] == {"encoded_request": 1}
+
+
+@pytest.mark.parametrize(
+    ("body", "reason"),
+    [
+        pytest.param(b"[]", "unparseable", id="33-array"),
+        pytest.param(b'"x"', "unparseable", id="33-string"),
+        pytest.param(b"{bad", "unparseable", id="33-broken"),
+        pytest.param(b"\xef\xbb\xbf" + with_output(LONG), "unparseable", id="33-bom"),
+        pytest.param(b'{"messages":[{"\xff":1}]}', "unparseable", id="33-not-utf8"),
+        pytest.param(b'{"temperature":NaN,"messages":[]}', "unparseable", id="33-nan"),
+        pytest.param(b'{"model":"m"}', "no_messages", id="33-no-messages"),
+        pytest.param(b'{"messages":' + b"[" * 500 + b"]" * 500 + b"}", "unparseable", id="34-deep"),
+    ],
+)
+async def test_what_is_no_request_of_a_known_shape_gets_the_providers_own_answer(
+    served: Served, body: bytes, reason: str
+) -> None:
+    refusal = b'{ "error":"what is this?" }'
+    served.simulator.script({"status": 400, "raw_b64": [b64encode(refusal).decode()]})
+
+    answer = await served.post(body)
+
+    assert (answer.status_code, answer.content) == (400, refusal)
+    assert served.sent == [body]
+    assert served.stats()["bypassed"] == {reason: 1}
 
 
 async def test_case_38_two_members_of_one_name_are_never_edited(served: Served) -> None:

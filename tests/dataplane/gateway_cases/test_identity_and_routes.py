@@ -1,7 +1,6 @@
 """Routing, identity and credentials of a running node: 03-proxy-and-recovery.md 10.1.
 
-Cases 11 to 14 need keys held by the server and case 24 needs a node without tenants; neither is
-part of the product yet.
+Cases 4 and 11 to 14 are in test_credentials.py.
 """
 
 from __future__ import annotations
@@ -105,16 +104,6 @@ async def test_who_cannot_be_told_is_refused_in_the_dialects_envelope(
     assert error["request_id"] == answer.headers["x-context-guru-request-id"]
     assert served.refused() == {"auth": 1}
     assert served.sent == []
-
-
-async def test_case_04_a_key_bound_to_an_agent_is_not_offered_yet_so_it_never_passes(
-    served: Served,
-) -> None:
-    answer = await served.send(
-        "POST", "/v1/messages", content=BODY, headers={"x-api-key": "sk-ant-" + "k" * 30}
-    )
-
-    assert answer.status_code == 401
 
 
 async def test_case_08_only_failures_are_throttled(served: Served) -> None:

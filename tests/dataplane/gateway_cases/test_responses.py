@@ -143,10 +143,9 @@ async def test_reasoning_without_its_secret_goes_back_to_a_client_that_stores_no
     assert len(served.sent) == 1
 
 
-async def test_a_stream_gets_no_tool_and_no_new_removal_but_every_earlier_one(
+async def test_case_77_a_stream_gets_no_tool_and_no_new_removal_but_every_earlier_one(
     served: Served,
 ) -> None:
-    """Case 77."""
     session = {"x_context_guru_session": "s1"}
     await post(served, asked(), **session)
     later = [*history(), {**CALL, "call_id": "c2"}]
@@ -176,8 +175,9 @@ async def test_the_package_streams(served: Served) -> None:
     assert served.stats()["output_tokens"] > 0
 
 
-async def test_the_clients_own_answer_to_a_recovery_call_is_put_right(served: Served) -> None:
-    """Case 115."""
+async def test_case_115_the_clients_own_answer_to_a_recovery_call_is_put_right(
+    served: Served,
+) -> None:
     await post(served, asked(), x_context_guru_session="s1")
     sent = json.loads(served.sent[0])["input"][3]["output"]
     marker_id = sent.partition("<<cg:")[2].partition(">>")[0]

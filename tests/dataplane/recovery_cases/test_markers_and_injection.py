@@ -1,7 +1,7 @@
 """Markers leave only with durable originals, and the tool is declared by one rule.
 
-Source: 03-proxy-and-recovery.md 10.5. Case 76 needs extract_llm_sweep and case 77 the Responses
-dialect; neither is part of this build.
+Source: 03-proxy-and-recovery.md 10.5. Case 76 needs extract_llm_sweep, which is not part of this
+build; case 77 is in gateway_cases/test_responses.py.
 """
 
 from __future__ import annotations
@@ -107,7 +107,9 @@ async def test_a_marker_of_the_session_is_recognised_however_json_spells_it(
     assert outputs_at_provider(served)[1].endswith("y" * 300) is is_marker
 
 
-@pytest.mark.parametrize("_", [pytest.param(None, id="03-case-65-73")])
+@pytest.mark.parametrize(
+    "_", [pytest.param(None, id="03-case-65"), pytest.param(None, id="03-case-73")]
+)
 async def test_a_client_that_declares_our_tool_gets_no_second_copy_and_no_marker_from_it(
     served: Served, _: None
 ) -> None:

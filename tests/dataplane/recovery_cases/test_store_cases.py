@@ -98,6 +98,29 @@ async def test_a_full_reserve_refuses_what_is_new_and_keeps_what_is_there(
         assert await is_open(served)
 
 
+async def test_case_164_a_thousand_turns_that_only_replay_write_no_original_and_no_decision(
+    serve: Serve,
+) -> None:
+    async with serve(test_clock=True) as served:
+        first = await turn(served, X4000)
+        path = store_path(served.gateway.node.settings.state_dir, "ten_acme")
+        with contextlib.closing(sqlite3.connect(path)) as file:
+            for table in ("stash", "body", "owner", "frozen"):
+                for event in ("INSERT", "UPDATE", "DELETE"):
+                    file.execute(
+                        f"CREATE TRIGGER {event}_{table} BEFORE {event} ON {table} "
+                        "BEGIN SELECT RAISE(ABORT, 'written'); END"
+                    )
+            file.commit()
+
+        for number in range(1000):
+            again = await turn(served, X4000, at=STARTED + number / 100)
+
+        assert again == first
+        assert served.stats()["frozen_hits"] == 1000
+        assert served.stats()["store"]["commit_timeouts"] == 0
+
+
 @pytest.mark.parametrize("_", [pytest.param(None, id="03-case-124")])
 async def test_a_damaged_value_is_absent_and_never_half_applied(serve: Serve, _: None) -> None:
     async with serve(test_clock=True) as served:

@@ -1,7 +1,7 @@
 """Streams reach the client as they come, and several upstream rounds make one of them.
 
 Source: 03-proxy-and-recovery.md 10.7. Case 103 is exhaustive over cuts in the tests of the core;
-here it goes over sockets. Case 109 waits 20 minutes, so it belongs to a soak.
+here it goes over sockets. In case 109 minutes are fractions of a second, limits included.
 """
 
 from __future__ import annotations
@@ -331,6 +331,16 @@ async def test_a_client_that_leaves_ends_the_upstream_request(served: Served, _:
     assert stats["client_disconnects"] == 1
     assert stats["inflight"] == 0
     assert stats["fresh_input_tokens"] > 0
+
+
+async def test_case_109_a_stream_is_not_cut_however_long_it_lasts(serve: Serve) -> None:
+    ping = b'event: ping\ndata: {"type":"ping"}\n\n'
+    long = Script([*AFTER.chunks[:-1], *[ping] * 20, AFTER.chunks[-1]])
+    async with serve(
+        silence_timeout_s=1.5, first_byte_timeout_s=1.5, body_idle_timeout_s=1.5
+    ) as served:
+        assert await stream(served, raw_stream(long, gap_ms=150)) == long.body
+        assert served.stats()["client_disconnects"] == 0
 
 
 @pytest.mark.parametrize("_", [pytest.param(None, id="03-case-110")])

@@ -73,7 +73,7 @@ def repaired(body: bytes, *recalled: Recalled, dialect: Dialect = Dialect.ANTHRO
 RESOLVED = Recalled(Found.RESOLVED, M.encode())
 
 
-def test_an_error_of_the_client_becomes_the_original_and_other_results_stay() -> None:  # 112
+def test_case_112_an_error_of_the_client_becomes_the_original_and_other_results_stay() -> None:
     body = anthropic()
 
     sent, exchange = repaired(body, RESOLVED)
@@ -86,11 +86,11 @@ def test_an_error_of_the_client_becomes_the_original_and_other_results_stay() ->
     assert exchange.recoveries.bounces == 0
 
 
-def test_the_same_transcript_is_repaired_to_the_same_bytes() -> None:  # 113
+def test_case_113_the_same_transcript_is_repaired_to_the_same_bytes() -> None:
     assert repaired(anthropic(), RESOLVED)[0] == repaired(anthropic(), RESOLVED)[0]
 
 
-def test_an_original_that_the_request_holds_is_pointed_to() -> None:  # 114
+def test_case_114_an_original_that_the_request_holds_is_pointed_to() -> None:
     sent, _ = repaired(anthropic(original_is_present=True), RESOLVED)
 
     assert json.loads(sent)["messages"][-1]["content"][0]["content"] == (
@@ -134,13 +134,13 @@ def test_the_answer_to_a_recovery_call_is_known_under_every_prefix(  # 08 P-13
     assert len(found) == (1 if is_recovery else 0)
 
 
-def test_openai_tool_messages_are_repaired_alike() -> None:  # 115
+def test_case_115_openai_tool_messages_are_repaired_alike() -> None:
     sent, _ = repaired(openai(), RESOLVED, dialect=Dialect.OPENAI_CHAT)
 
     assert json.loads(sent)["messages"][-1]["content"] == M
 
 
-def test_a_verdict_call_gets_the_fixed_sentence() -> None:  # 116
+def test_case_116_a_verdict_call_gets_the_fixed_sentence() -> None:
     sent, exchange = repaired(anthropic(name="context_guru_adjudicate"))
 
     assert json.loads(sent)["messages"][-1]["content"][0]["content"] == ADJUDICATE_ANSWER
