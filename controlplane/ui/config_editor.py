@@ -16,6 +16,7 @@ from controlplane.ui.config_page import document_page
 from controlplane.ui.frame import PersonRequest
 from controlplane.ui.numerals import plural
 from controlplane.ui.opened import Opened
+from controlplane.ui.problem_groups import Group, grouped
 from controlplane.ui.problem_rows import ProblemRow
 
 VERSIONS_SHOWN = 8
@@ -28,6 +29,11 @@ class Looked:
 
     problems: tuple[ProblemRow, ...]
     summary: Summary | None
+    is_preset: bool = False
+
+    @property
+    def groups(self) -> tuple[Group, ...]:
+        return grouped(self.problems)
 
     @property
     def errors(self) -> int:
@@ -40,6 +46,8 @@ class Looked:
     @property
     def why(self) -> str:
         """Beside the button that saves: what happens, or why nothing can."""
+        if not self.errors and self.is_preset:
+            return "A saved version works for nobody until it is promoted."
         if not self.errors:
             return "A valid text is published at once and works on the next request."
         found = plural(self.errors, "error")
@@ -54,7 +62,7 @@ def looked(request: PersonRequest, found: Opened, source: str) -> Looked:
     if not found.version and found.below:
         against = f"against {found.below_is}"
     said = summary(found.document, before, source, request.user, against=against)
-    return Looked(problem_rows.rows(checked.problems, source), said)
+    return Looked(problem_rows.rows(checked.problems, source), said, found.is_preset)
 
 
 def text_page(

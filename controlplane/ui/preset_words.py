@@ -32,6 +32,11 @@ class Steps:
         return any(step.calls_model for step in self.each)
 
     @property
+    def missing(self) -> tuple[str, ...]:
+        """What this build cannot run: while it is named, no tenant can follow the preset."""
+        return tuple(step.name for step in self.each if step.lacks)
+
+    @property
     def removes(self) -> bool:
         return any(step.removes for step in self.each)
 

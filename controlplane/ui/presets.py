@@ -193,6 +193,7 @@ def ask_promotion(request: PersonRequest, preset: str, number: int) -> HttpRespo
         "version": version,
         "promoted": promoted,
         "is_older": promoted is not None and version.number < promoted.number,
+        "missing": steps(version.source).missing,
         "summary": summary(own.document, before, version.source, request.user),
         "usage": _usage(scope_of_user(request.user), own.name, own),
     }

@@ -3,6 +3,8 @@
 // and checked; without script it is the editor. Marks are read off the problem list, which the
 // server renders: one list, three places.
 
+import { completions } from "./completion.js";
+
 const area = document.querySelector("textarea[data-editor]");
 const list = () => document.getElementById("problem-list");
 const SIGNS = { error: ["alarm", "E"], warning: ["watch", "W"], advice: ["info", "A"] };
@@ -39,6 +41,11 @@ const look = CM.EditorView.theme({
   ".cm-panel.cm-search [name=close]": { color: "var(--muted)", width: "1.5rem", height: "1.5rem" },
   ".cm-tooltip": { color: "var(--ink)", backgroundColor: "var(--raised)", border: "1px solid var(--line-strong)", borderRadius: "var(--radius)", boxShadow: "var(--shadow)", fontFamily: "var(--font-text)", fontSize: "var(--text-s)", maxWidth: "26rem" },
   ".cm-diagnostic": { padding: "var(--gap-1) var(--gap-2)", border: "none", whiteSpace: "normal" },
+  ".cm-tooltip.cm-tooltip-autocomplete > ul": { fontFamily: "var(--font-code)", maxHeight: "14em" },
+  ".cm-completionIcon": { display: "none" },
+  ".cm-completionDetail": { color: "var(--muted)", fontFamily: "var(--font-text)", fontStyle: "normal" },
+  ".cm-completionMatchedText": { textDecoration: "none", fontWeight: "600" },
+  ".cm-tooltip.cm-completionInfo": { padding: "var(--gap-2)", maxWidth: "20rem" },
   ".cm-tooltip-autocomplete ul li[aria-selected]": { color: "var(--ink)", backgroundColor: "var(--selected)" },
   ".cm-lintRange": { backgroundImage: "none", textDecoration: "underline wavy 1px", textUnderlineOffset: ".22em" },
   ".cm-lintRange-error": { textDecorationColor: "var(--alarm)" },
@@ -175,6 +182,7 @@ const signs = CM.gutter({
 function reveal(id) {
   const row = document.getElementById(id);
   if (!row) return;
+  row.closest("details")?.setAttribute("open", "");
   row.scrollIntoView({ block: "nearest" });
   row.focus();
 }
@@ -198,6 +206,7 @@ function extensions(label) {
     signs, marked, CM.basicSetup, CM.yaml(), CM.syntaxHighlighting(colours), look,
     CM.EditorView.contentAttributes.of({ "aria-label": label, "aria-multiline": "true", spellcheck: "false" }),
     CM.EditorView.updateListener.of(changed),
+    offers(),
     reading.of(CM.EditorState.readOnly.of(area.readOnly)),
     CM.Prec.high(CM.keymap.of([
       { key: "F8", run: CM.nextDiagnostic, shift: CM.previousDiagnostic },
@@ -212,6 +221,12 @@ function extensions(label) {
       beforeinput: typedOver,
     }),
   ];
+}
+
+function offers() {
+  if (area.readOnly || !area.dataset.schema) return [];
+  const source = completions(area.dataset.schema, { isPreset: "preset" in area.dataset });
+  return CM.EditorState.languageData.of(() => [{ autocomplete: source }]);
 }
 
 // Left to itself, the browser keeps the look of what is typed over in a style attribute, which the
@@ -288,8 +303,14 @@ function go(view, row) {
 }
 
 function listen(view) {
+  let wasOpen = false;
+  document.addEventListener("htmx:beforeSwap", () => {
+    wasOpen = list()?.querySelector("details[open]") != null;
+  });
   document.addEventListener("htmx:afterSwap", (event) => {
-    if (event.detail.target.id === "problem-list") mark(view);
+    if (event.detail.target.id !== "problem-list") return;
+    if (wasOpen) list().querySelectorAll("details").forEach((one) => one.setAttribute("open", ""));
+    mark(view);
   });
   document.addEventListener("htmx:oobAfterSwap", () => {
     for (const time of document.querySelectorAll("#save-why time")) {

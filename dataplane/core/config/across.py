@@ -16,6 +16,7 @@ from dataplane.core.config.tree import Path, pointer
 from dataplane.core.declaration import Kind
 
 _LEAVES_MARKERS = "marker_mode"
+_ONLY_NAMED = "The preset can be saved; no tenant can follow it while it names what cannot run."
 
 
 def rules(merge: Merge) -> Iterator[Problem]:
@@ -42,12 +43,14 @@ def _unavailable(merge: Merge) -> Iterator[Problem]:
         yield _preset_unavailable(merge, lacking)
         return
     for name in lacking:
+        is_preset = merge.checked.layer == "preset"
         reason = f"Its keys are checked, but running it needs {merge.components[name].lacks}."
+        reason += f" {_ONLY_NAMED}" if is_preset else ""
         fix = f"Take {name} out of the pipeline; its block may stay."
         facts = {"component": name, "what": name, "reason": reason, "fix": fix}
         path = merge.entry(name)
         found = merge.about(path, "config.component_unavailable", **facts)
-        if merge.checked.layer == "preset":
+        if is_preset:
             # A preset runs nothing by itself; a tenant that takes it up is told with an error.
             found = replace(found, severity="warning")
         yield with_edits(found, "delete", Edit("delete", found.path))

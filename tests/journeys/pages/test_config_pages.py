@@ -214,31 +214,6 @@ def test_every_view_has_an_address_and_tells_readers_which_it_is(page: Page) -> 
         expect(page.locator(".tabs [aria-current=page]")).to_contain_text(name)
 
 
-def test_a_clone_gets_the_sweep_meets_its_errors_and_is_saved(page: Page) -> None:
-    """What an administrator does who knows the product from its pages alone."""
-    name = "careful" if page.evaluate("typeof htmx") == "object" else "careful-too"
-    page.get_by_role("link", name="Presets").click()
-    page.get_by_role("link", name="off", exact=True).click()
-    page.get_by_label("Name").fill(name)
-    page.get_by_role("button", name="Clone").click()
-
-    write(page, SWEEP)
-    if not page.locator(".cm-content").count():
-        save(page, "add the sweep")
-    for key in ("per_output", "model"):
-        page.get_by_role("button", name=re.compile(f"^Apply fix: delete {key}")).click()
-        expect(page.locator("#said")).to_contain_text(f"delete {key}")
-    expect(page.locator("#problem-list")).to_have_attribute("data-errors", "0")
-    save(page, "add the sweep")
-
-    expect(page.get_by_text("It works for nobody until it is promoted")).to_be_visible()
-    page.get_by_role("link", name=name, exact=True).click()
-    page.get_by_role("link", name=re.compile("^Promote… version 2")).click()
-    page.get_by_label("Message").fill("it was looked over")
-    page.get_by_role("button", name="Promote").click()
-    expect(page.get_by_text(f"Version 2 of {name} is in force.")).to_be_visible()
-
-
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("width", [390, 1440])
 def test_no_page_of_the_configuration_scrolls_sideways(
