@@ -78,6 +78,11 @@ class Settings:
         )
 
     @property
+    def shadow_dir(self) -> Path:
+        """What mode observe keeps of its projections."""
+        return self.state_dir / "shadow"
+
+    @property
     def binds_loopback(self) -> bool:
         host = self.bind.rpartition(":")[0].strip("[]")
         return host == "localhost" or is_loopback(host)

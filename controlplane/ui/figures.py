@@ -149,6 +149,18 @@ def savings(stats: Stats) -> tuple[Tile, ...]:
     )
 
 
+def projection(stats: Stats) -> str:
+    """What mode sync would have saved, where requests were only observed; "" where none was."""
+    observed, saved = whole(stats, "observe_hypothetical_requests"), "potential_saved_tokens"
+    if not observed:
+        return ""
+    share = numerals.share(whole(stats, saved), whole(stats, "actual_baseline_tokens"))
+    return (
+        f"mode observe: {numerals.plural(observed, 'request')} measured and sent unchanged; "
+        f"sync would have left out {numerals.count(whole(stats, saved))} tokens ({share})"
+    )
+
+
 def tiers(stats: Stats) -> tuple[tuple[str, int | None], ...]:
     """The billed tiers by name; a write for an hour is part of all writes, so it is taken off."""
     write, hour = whole(stats, "cache_write_tokens"), whole(stats, "cache_write_1h_tokens")

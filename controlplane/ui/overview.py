@@ -72,6 +72,7 @@ def figures_of(stats: Stats | None) -> dict[str, object]:
         "running": figures.running(known),
         "volume": figures.volume(known),
         "savings": figures.savings(known),
+        "projection": figures.projection(known),
         "components": _at_work(component_rows(known, tuple(components().values()))),
         "tiers": figures.billed_tiers(known),
         "billed_total": figures.billed_total(known),

@@ -9,9 +9,9 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from dataplane.adapters.totals import Totals
+from dataplane.adapters.totals import ComponentTotals, Totals
 from dataplane.core.record import Record
-from dataplane.core.report import StepReport
+from dataplane.core.report import RunReport, StepReport
 from dataplane.core.spread import slot_of
 
 GENERATION = 50_000
@@ -59,6 +59,17 @@ class Moved:
         self._count_response(record)
         _count_recoveries(self.totals, record)
 
+    def project(self, report: RunReport, overhead_ms: float, seen: dict[str, Seen]) -> None:
+        """Add what mode sync would have made of a request, apart from what was made of any."""
+        totals = self.totals
+        totals.counts["observe_hypothetical_requests"] += 1
+        totals.counts["actual_baseline_tokens"] += report.tokens_before
+        totals.counts["projected_optimized_tokens"] += report.tokens_after
+        totals.mean("potential_overhead_ms").add(overhead_ms)
+        for step in report.steps:
+            step.unique = _unique(step, seen)
+            _count_step(totals.potential.setdefault(step.component, ComponentTotals()), step)
+
     def merge(self, other: Moved) -> None:
         """Add what other requests came to."""
         self.totals.merge(other.totals)
@@ -94,14 +105,10 @@ class Moved:
         counts["frozen_hits"] += step.replays
         counts["frozen_misses"] += step.misses
         counts["expand_prefix_flips"] += step.abandoned
-        component = self.totals.component(step.component)
-        component.duration_ms += step.duration_ms
-        _count_run(component.counts, step)
+        _count_step(self.totals.component(step.component), step)
         if step.gates:
-            component.gates.update(step.gates)
             _raised(self.gate_requests, step.component, step.gates)
         if step.events:
-            component.events.update(step.events)
             _raised(self.event_requests, step.component, step.events)
         slots = self.spreads.setdefault(step.component, Counter())
         slots[slot_of(step.duration_ms)] += 1
@@ -141,6 +148,15 @@ def _unique(step: StepReport, seen: dict[str, Seen]) -> int:
         return step.saved
     credited = seen.setdefault(step.component, Seen())
     return max(0, sum(saved for key, saved in step.keys.items() if credited.is_new(key)))
+
+
+def _count_step(component: ComponentTotals, step: StepReport) -> None:
+    component.duration_ms += step.duration_ms
+    if step.gates:
+        component.gates.update(step.gates)
+    if step.events:
+        component.events.update(step.events)
+    _count_run(component.counts, step)
 
 
 def _count_run(counts: Counter[str], step: StepReport) -> None:

@@ -13,6 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 from dataplane.adapters import failpoints, logs, opening, views
@@ -23,6 +24,7 @@ from dataplane.adapters.gatekeeper import Gatekeeper
 from dataplane.adapters.http import Call, DisconnectedError, Receive, RefusedError, Scope, Send
 from dataplane.adapters.lastgood import LastGood
 from dataplane.adapters.limits import Limits
+from dataplane.adapters.observing import Observer
 from dataplane.adapters.pages import MetricsPages
 from dataplane.adapters.proxy import CLIENT_GONE, Proxy, Ticket
 from dataplane.adapters.publishing import Publisher
@@ -75,9 +77,10 @@ class Node:
         self.started_at = time.time()
         self.node_id, self.boot_id = node_identity(settings.state_dir)
         self.arrivals = Arrivals()
-        self.store = _store_of(settings)
+        self.store = _store_of(settings, settings.state_dir)
         self.uplink = self._uplink_to(sink) if sink is not None else None
         self.telemetry = Telemetry(self.uplink)
+        self.observer = Observer(_store_of(settings, settings.shadow_dir), self.telemetry)
         failpoints.arm(settings.failpoint)
         last_good = LastGood(settings.state_dir / "config")
         self.snapshots = Snapshots(
@@ -92,7 +95,7 @@ class Node:
         self.is_draining = False
         self.driver = Driver(inline_max=settings.inline_body_max)
         self._upstream = UpstreamClient(settings, self.snapshots.may_be_private)
-        self._proxy = Proxy(settings, self._upstream)
+        self._proxy = Proxy(settings, self._upstream, self.observer)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._following: asyncio.Task[None] | None = None
         self._idle = asyncio.Event()
@@ -108,6 +111,8 @@ class Node:
         await asyncio.to_thread(tokens.load)
         await asyncio.to_thread(self.snapshots.restore)
         await self.store.start()
+        if self.settings.shadow_dir.is_dir():
+            await self.observer.open()  # what was projected for a tenant since purged goes, too
         await self._upstream.start()
         try:
             await self.snapshots.refresh()
@@ -134,6 +139,7 @@ class Node:
             self._following.cancel()
             await asyncio.gather(self._following, return_exceptions=True)
         self.driver.close()
+        await self.observer.stop()
         await self._upstream.close()
         await self.publisher.stop()
         if self.uplink is not None:
@@ -146,11 +152,12 @@ class Node:
         return len(asyncio.all_tasks(self._loop)) if self._loop is not None else 0
 
     def _configure_store(self, tenant: Tenant) -> None:
-        if tenant.body.status == "purged":
-            self.store.retire(tenant.body.tenant)
-            return
-        backend, limits = chosen(tenant.body.store)
-        self.store.configure(tenant.body.tenant, backend, limits)
+        uid = tenant.body.tenant
+        for store in (self.store, self.observer.store):
+            if tenant.body.status == "purged":
+                store.retire(uid)
+            else:
+                store.configure(uid, *chosen(tenant.body.store))
 
     def _uplink_to(self, sink: Sink) -> Uplink:
         return Uplink((self.node_id, self.boot_id), sink, stored=self._stored)
@@ -295,9 +302,9 @@ class Node:
             logs.request(record)
 
 
-def _store_of(settings: Settings) -> StoreSet:
+def _store_of(settings: Settings, directory: Path) -> StoreSet:
     return StoreSet(
-        settings.state_dir,
+        directory,
         durability=settings.store_durability,
         timeout_s=settings.store_commit_timeout_ms / 1000,
         sweep_every_s=settings.store_sweep_every_s,

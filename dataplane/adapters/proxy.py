@@ -9,7 +9,7 @@ import asyncio
 import logging
 import time
 from collections.abc import Awaitable, Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -17,6 +17,7 @@ from dataplane.adapters import logs
 from dataplane.adapters.drive import Driver, drive
 from dataplane.adapters.http import Call, Decoder, DisconnectedError, RefusedError
 from dataplane.adapters.limits import BodyRoom
+from dataplane.adapters.observing import Job, Observer
 from dataplane.adapters.snapshots import Tenant
 from dataplane.adapters.upstream import Response, UpstreamClient, UpstreamError
 from dataplane.core import bypass
@@ -72,9 +73,10 @@ class Ticket:
 class Proxy:
     """Carries requests to upstreams and their answers back."""
 
-    def __init__(self, settings: Settings, upstream: UpstreamClient) -> None:
+    def __init__(self, settings: Settings, upstream: UpstreamClient, observer: Observer) -> None:
         self.settings = settings
         self.upstream = upstream
+        self.observer = observer
         self.resends = Resends()
         self.lineages = Lineages()
 
@@ -111,6 +113,7 @@ class _Carrying:
     def __init__(self, proxy: Proxy, ticket: Ticket, body: bytes) -> None:
         self._settings = proxy.settings
         self._upstream = proxy.upstream
+        self._observer = proxy.observer
         self._resends = proxy.resends
         self._lineages = proxy.lineages
         self._ticket = ticket
@@ -210,6 +213,8 @@ class _Carrying:
         if response.status in REFUSALS_OF_A_BODY:
             response = await self._retried(response, outgoing)
         self._ticket.record.upstream_ms = (time.perf_counter() - self._sent_at) * 1000
+        if outgoing.bypassed == bypass.OBSERVE.name:
+            self._observe(outgoing)
         try:
             self._relay = self._open_relay(response, outgoing)
             answer = _ClientAnswer(self._ticket, response, self._relay)
@@ -222,6 +227,15 @@ class _Carrying:
             response.close()
             if self._relay is not None and self._relay.first_bytes_sent:
                 self._ticket.record.expand_after_stream = self._relay.expand_after_stream
+
+    def _observe(self, outgoing: Outgoing) -> None:
+        """Have it measured what mode sync would have made of this request."""
+        exchange = self._exchange
+        assert exchange is not None  # noqa: S101  only an exchange bypasses by this name
+        lineage = outgoing.identity.thread
+        asked = replace(exchange.asked, thread_of=lambda _, __: lineage)
+        plan = self._ticket.plan.enforcing
+        self._observer.offer(Job(asked, plan, outgoing.body, exchange.previous))
 
     async def _retried(self, refusal: Response, outgoing: Outgoing) -> Response:
         """The answer to the body that came in, where that helps; else the refusal."""

@@ -38,7 +38,7 @@ from dataplane.core.config.resource import (
     Variant,
 )
 from dataplane.core.money import PriceCard, PriceError
-from dataplane.core.plan import Plan
+from dataplane.core.plan import Plan, plan_of
 
 log = logging.getLogger("headrace.snapshots")
 POLL_S = 25
@@ -277,4 +277,4 @@ def _compiled(variant: Variant, body: TenantBody) -> Plan:
     except ConfigError as error:
         problems = [msgspec.to_builtins(problem) for problem in error.problems]
         raise NackError(problems[0]["code"], "The document does not validate.", problems) from error
-    return Plan(compiled.steps, variant.host, body.kill)
+    return plan_of(compiled, variant.host, body.kill)

@@ -1,8 +1,9 @@
 """The JSON object of /stats: every field from the first request on, with its zero.
 
 Fields are added and never renamed or removed. A feature that is not part of this build reports
-what it did: nothing. Left out, as the source has it, are observe_queue without a pool, keepalive
-without consent, the observe notices without figures, and savings outside single-tenant mode.
+what it did: nothing. Left out, as the source has it, are observe_queue before anything was queued,
+keepalive without consent, the observe notices without figures, and savings outside single-tenant
+mode.
 Source: 03-proxy-and-recovery.md 6.1.
 """
 
@@ -72,12 +73,11 @@ _COMPONENT = (
     "saved_tokens_unique",
     "discarded_changes",
 )
-_OBSERVED = (
-    "observe_hypothetical_requests",
-    "actual_baseline_tokens",
-    "projected_optimized_tokens",
-    "potential_saved_tokens",
+_OBSERVE_NOTICE = (
+    "Requests of this tenant went to the provider as they came. The potential_* and projected_* "
+    "figures are what mode sync would have made of them; saved_tokens does not contain them."
 )
+_OBSERVE_LLM_NOTICE = "Model calls that components made for these figures were real and are billed."
 _EXTRACT_COUNTS = (
     "calls",
     "calls_avoided",
@@ -113,6 +113,7 @@ def counted(totals: Totals) -> dict[str, Any]:
             outcome: totals.counts[f"pristine_{outcome}"] for outcome in ("recovered", "same")
         },
         **_unresolved(totals.unresolved),
+        **_observed(totals),
         **_not_in_this_build(),
     }
 
@@ -225,17 +226,56 @@ def _percent(part: int, whole: int) -> float:
     return round(part / whole * 100, 4) if whole else 0.0
 
 
+def _observed(totals: Totals) -> dict[str, Any]:
+    """What mode sync would have done to requests that were only measured."""
+    counts = totals.counts
+    before, after = counts["actual_baseline_tokens"], counts["projected_optimized_tokens"]
+    overhead = totals.means.get("potential_overhead_ms", Mean())
+    return {
+        "observe_hypothetical_requests": counts["observe_hypothetical_requests"],
+        "actual_baseline_tokens": before,
+        "projected_optimized_tokens": after,
+        "potential_saved_tokens": before - after,
+        "potential_savings_pct": _percent(before - after, before),
+        "potential_components": {n: _component(found) for n, found in totals.potential.items()},
+        "potential_overhead_ms_avg": round(overhead.value, 3),
+        **_observe_notices(counts),
+        **_observe_queue(counts),
+    }
+
+
+def _observe_notices(counts: Counter[str]) -> dict[str, str]:
+    if not counts["observe_hypothetical_requests"]:
+        return {}
+    notices = {"observe_notice": _OBSERVE_NOTICE}
+    return notices | ({"observe_llm_notice": _OBSERVE_LLM_NOTICE} if counts["llm_calls"] else {})
+
+
+def _observe_queue(counts: Counter[str]) -> dict[str, Any]:
+    """Left out until a request was offered; pending: neither measured nor given up yet."""
+    queued, processed = counts["observe_queued"], counts["observe_processed"]
+    errors, abandoned = counts["observe_errors"], counts["observe_abandoned"]
+    dropped, coalesced = counts["observe_dropped"], counts["observe_coalesced"]
+    if not (queued or dropped):
+        return {}
+    found = {
+        "queued": queued,
+        "pending": queued - processed - errors - abandoned,
+        "processed": processed,
+        "dropped": dropped + abandoned,
+        "errors": errors,
+        "coalesced": coalesced,
+    }
+    return {"observe_queue": found}
+
+
 def _not_in_this_build() -> dict[str, Any]:
-    """Command filters, observed requests and extraction: no component here does them."""
+    """Command filters and extraction: no component here does them."""
     acts = {"acts": 0, "saved_tokens": 0, "saved_tokens_unique": 0}
     return {
         "cmdfilter_families": {family: dict(acts) for family in _FAMILIES},
         "cmdfilter_filters": {},
         "cmdfilter_selector_misses": [],
-        **dict.fromkeys(_OBSERVED, 0),
-        "potential_savings_pct": 0.0,
-        "potential_components": {},
-        "potential_overhead_ms_avg": 0.0,
         "extract": {
             **dict.fromkeys(_EXTRACT_COUNTS, 0),
             "cache_hit_rate": 0.0,

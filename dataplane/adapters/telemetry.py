@@ -15,6 +15,7 @@ from dataplane.adapters.tenant_refusals import TenantRefusals
 from dataplane.adapters.totals import Totals
 from dataplane.adapters.uplink import Uplink
 from dataplane.core.record import BASE, Record
+from dataplane.core.report import RunReport
 
 log = logging.getLogger("headrace.telemetry")
 
@@ -35,6 +36,7 @@ class Telemetry:
         self._changed: set[str] = set()
         self._tenants: dict[str, Totals] = {}
         self._seen: dict[str, dict[str, Seen]] = {}
+        self._seen_projected: dict[str, dict[str, Seen]] = {}
         self._undeclared: set[tuple[str, str]] = set()
 
     def add(self, record: Record) -> None:
@@ -59,6 +61,17 @@ class Telemetry:
     def committed(self, milliseconds: float, tenant: str) -> None:
         """The store answered, or was answered for, after this time."""
         self._place(tenant).totals.observe("store_commit", milliseconds)
+
+    def projected(self, tenant: str, report: RunReport | None, overhead_ms: float) -> None:
+        """What mode sync would have made of a request that was only observed; None: nothing."""
+        self.observe_job(tenant, "processed")
+        if report is not None:
+            seen = self._seen_projected.setdefault(tenant, {})
+            self._place(tenant).project(report, overhead_ms, seen)
+
+    def observe_job(self, tenant: str, what: str) -> None:
+        """what: queued, coalesced, dropped, processed, errors or abandoned."""
+        self._place(tenant).totals.counts["observe_" + what] += 1
 
     @property
     def process(self) -> Totals:

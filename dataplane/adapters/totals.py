@@ -74,13 +74,17 @@ class ComponentTotals:
 
 @dataclass(slots=True)
 class Totals:
-    """Everything counted of some requests. histograms: by name, or name:route."""
+    """Everything counted of some requests. histograms: by name, or name:route.
+
+    potential: components as they would have done in mode sync, where requests were only observed.
+    """
 
     counts: Counter[str] = field(default_factory=Counter)
     unresolved: Counter[str] = field(default_factory=Counter)
     bypassed: Counter[str] = field(default_factory=Counter)
     refused: Counter[str] = field(default_factory=Counter)
     components: dict[str, ComponentTotals] = field(default_factory=dict)
+    potential: dict[str, ComponentTotals] = field(default_factory=dict)
     means: dict[str, Mean] = field(default_factory=dict)
     histograms: dict[str, Histogram] = field(default_factory=dict)
     billed_usd: Decimal = Decimal(0)
@@ -93,6 +97,8 @@ class Totals:
         self.refused.update(other.refused)
         for name, component in other.components.items():
             self.component(name).merge(component)
+        for name, component in other.potential.items():
+            self.potential.setdefault(name, ComponentTotals()).merge(component)
         for name, mean in other.means.items():
             self.mean(name).merge(mean)
         for name, histogram in other.histograms.items():

@@ -17,6 +17,7 @@ from dataplane.core.effects import (
     Committed,
     Core,
     OpenTurn,
+    PastTurn,
     Scope,
     SessionView,
 )
@@ -100,20 +101,26 @@ class _Shaping:
 
 
 class Exchange:
-    """One client request. Call prepare once, then answer and continuation per expand round."""
+    """One client request. Call prepare once, then answer and continuation per expand round.
+
+    pristine: the body that came in. sent: the one that went out last. turn: as it was recorded,
+    None for a body without messages; previous: the one before it in the same thread.
+    """
 
     def __init__(
         self, plan: Plan, asked: Asked, *, persists: bool, clock: Callable[[], float] = float
     ) -> None:
         self._plan = plan
-        self._asked = asked
+        self.asked = asked
         self._persists = persists
         self._clock = clock
         self._recovery = Recovery(Scope(asked.tenant, asked.principal, ""), asked.at)
         self._restraint = FREE
         self._shaping: _Shaping | None = None
-        self._sent = b""
+        self.sent = b""
         self.pristine = b""
+        self.turn: OpenTurn | None = None
+        self.previous: PastTurn | None = None
 
     # ---- request side -------------------------------------------------------------------
 
@@ -135,7 +142,7 @@ class Exchange:
         return self._sending(self._written(shaping, state, spans))
 
     def _sending(self, outgoing: Outgoing) -> Outgoing:
-        self._sent, self._recovery.emitted = outgoing.body, outgoing.emitted
+        self.sent, self._recovery.emitted = outgoing.body, outgoing.emitted
         return outgoing
 
     @property
@@ -149,11 +156,11 @@ class Exchange:
         return self._recovery.counts
 
     def _prepared(self, body: bytes) -> Core[Outgoing]:
-        if self._asked.is_encoded:
+        if self.asked.is_encoded:
             return Outgoing(body, bypass.ENCODED_REQUEST.name)
         try:
             self.pristine = body = self._with_model(body)
-            conversation = decode(self._asked.dialect, body)
+            conversation = decode(self.asked.dialect, body)
         except UnparseableError:
             return Outgoing(body, bypass.UNPARSEABLE.name)
         except NoMessagesError:
@@ -162,13 +169,13 @@ class Exchange:
 
     def _with_model(self, body: bytes) -> bytes:
         """The body with the model that the operator or the document prescribes, if any."""
-        model = self._asked.force_model or self._plan.host.force_model
-        if not model or self._asked.stays_here:
+        model = self.asked.force_model or self._plan.host.force_model
+        if not model or self.asked.stays_here:
             return body
         return envelope.with_model(body, model)
 
     def _shaped(self, conversation: Conversation) -> Core[Outgoing]:
-        asked = self._asked
+        asked = self.asked
         identity = self._identity_of(conversation)
         scope = Scope(
             asked.tenant, asked.principal, identity.session, identity.thread, identity.alias
@@ -181,7 +188,7 @@ class Exchange:
         life = lifetime.lifetime_of(
             asked.dialect.family, conversation.model, ("1h",) if conversation.offers_1h else ()
         )
-        view: SessionView = yield OpenTurn(
+        self.turn = OpenTurn(
             scope,
             len(conversation.messages),
             asked.at,
@@ -189,8 +196,10 @@ class Exchange:
             offered=closed is None and self._advertises(conversation, offered=False),
             decides=closed is None and self._plan.decides,
         )
+        view: SessionView = yield self.turn
+        self.previous = view.previous
         outgoing = Outgoing(
-            conversation.body,
+            self.pristine if closed else conversation.body,
             closed.name if closed else "",
             identity,
             conversation.model,
@@ -200,14 +209,15 @@ class Exchange:
             compacted=lifetime.was_compacted(view.previous, len(conversation.messages)),
         )
         was_offered = view.previous is not None and view.previous.offered
-        outgoing.intercepts = was_offered and _is_interceptable(conversation)
+        looks = closed is not bypass.OBSERVE
+        outgoing.intercepts = looks and was_offered and _is_interceptable(conversation)
         if closed is None:
             self._shaping = _Shaping(conversation, view, life, outgoing)
             yield from self._rewrite(self._shaping)
         return outgoing
 
     def _identity_of(self, conversation: Conversation) -> Identity:
-        asked = self._asked
+        asked = self.asked
         identity = identify(
             conversation, session_header=asked.session_header, agent_header=asked.agent_header
         )
@@ -220,11 +230,11 @@ class Exchange:
 
     def _bypass_of(self, conversation: Conversation) -> Gate | None:
         plan = self._plan
-        if self._asked.wants_bypass:
+        if self.asked.wants_bypass:
             return bypass.HEADER
         if plan.kill.bypass:
             return bypass.KILL_SWITCH
-        if plan.host.mode == "observe" or plan.kill.observe:
+        if plan.only_measures:
             return bypass.OBSERVE
         if bypass.has_server_history(conversation):
             return bypass.SERVER_HISTORY
@@ -237,7 +247,7 @@ class Exchange:
         that comes and goes would flip the whole cached prefix.
         """
         wanted = self._plan.host.inject_expand
-        if wanted == "never" or not self._persists or self._asked.stays_here:
+        if wanted == "never" or not self._persists or self.asked.stays_here:
             return False
         if self._restraint.bare or _is_relayed(conversation):
             return False
@@ -298,21 +308,21 @@ class Exchange:
         previous = view.previous
         if previous is not None:
             life = life.widened(previous.ttl_s)
-        idle = lifetime.idle_s(previous, self._asked.at)
+        idle = lifetime.idle_s(previous, self.asked.at)
         outgoing.cache_phase = lifetime.phase(life, idle).value
         host = self._plan.host
         return Conditions(
             view,
             cache_aware=lifetime.is_cache_aware(
                 host.cache_mode,
-                self._asked.dialect.family,
+                self.asked.dialect.family,
                 has_breakpoints=conversation.marks > 0,
             ),
             cached_through=lifetime.cached_through(previous, len(conversation.messages)),
             cache_is_cold=lifetime.is_cold(life, idle),
             persists=self._persists,
             recoverable=(
-                outgoing.intercepts or self._asked.stays_here or not host.recovery_require_path
+                outgoing.intercepts or self.asked.stays_here or not host.recovery_require_path
             )
             and not self._plan.kill.no_new_offloads,
             recovered=repair.answered_calls(conversation),
@@ -332,7 +342,7 @@ class Exchange:
             return 0
         before = len(state.changes)
         committed: Committed = yield Commit(
-            self._recovery.scope, self._asked.at, payloads, decisions
+            self._recovery.scope, self.asked.at, payloads, decisions
         )
         state.settle(committed.durable, committed.refused)
         return before - len(state.changes)
@@ -353,7 +363,7 @@ class Exchange:
 
     def resent(self, outgoing: Outgoing) -> None:
         """The body that came in was sent after the shaped one: nothing was removed after all."""
-        self._sent = outgoing.body = self.pristine
+        self.sent = outgoing.body = self.pristine
         self._recovery.emitted = outgoing.emitted = frozenset()
         outgoing.bypassed, outgoing.report = bypass.PRISTINE_RESENT.name, None
 
@@ -361,7 +371,7 @@ class Exchange:
 
     def answer(self, calls: Sequence[Call]) -> Core[list[ToolResult]]:
         """One result per call, in call order: the original, or an explicit placeholder."""
-        room = CONTINUATION_MAX_BYTES - len(self._sent)
+        room = CONTINUATION_MAX_BYTES - len(self.sent)
         return (yield from self._recovery.answer(calls, room_bytes=room))
 
     def continuation(self, items: Iterable[bytes]) -> bytes:
@@ -369,15 +379,15 @@ class Exchange:
 
         Nothing before the end is touched, so the provider's cached prefix stays.
         """
-        top, readable = outline(self._sent)
-        place = top[self._asked.dialect.list_name].value
+        top, readable = outline(self.sent)
+        place = top[self.asked.dialect.list_name].value
         if readable[place.start] == STRING:
-            told = b'{"role":"user","content":' + self._sent[place.start : place.end] + b"}"
+            told = b'{"role":"user","content":' + self.sent[place.start : place.end] + b"}"
             edit = Edit(place, b"[" + b",".join((told, *items)) + b"]")
         else:
             edit = append_to_array(place, items, empty=not elements(readable, place))
-        self._sent = splice(self._sent, [edit])
-        return self._sent
+        self.sent = splice(self.sent, [edit])
+        return self.sent
 
 
 def _choices(conversation: Conversation) -> int:

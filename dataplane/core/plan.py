@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
+import msgspec
+
+from dataplane.core.config.check import Compiled
+from dataplane.core.config.document import Cache, Observe
 from dataplane.core.config.resource import Host, Kill
 from dataplane.core.declaration import Kind
 from dataplane.core.pipeline import PipelineStep
@@ -14,12 +18,25 @@ from dataplane.core.pipeline import PipelineStep
 class Plan:
     """steps: the pipeline in order. host: keys that the proxy itself obeys.
 
-    kill: switches that act whatever the document says.
+    kill: switches that act whatever the document says. cache, observe: blocks of the document.
     """
 
     steps: tuple[PipelineStep, ...] = ()
     host: Host = field(default_factory=Host)
     kill: Kill = field(default_factory=Kill)
+    cache: Cache = field(default_factory=Cache)
+    observe: Observe = field(default_factory=Observe)
+
+    @cached_property
+    def only_measures(self) -> bool:
+        """True when requests go as they came and their compaction is measured beside them."""
+        return self.host.mode == "observe" or self.kill.observe
+
+    @cached_property
+    def enforcing(self) -> Plan:
+        """The same in mode sync: what is measured while only_measures."""
+        host = msgspec.structs.replace(self.host, mode="sync")
+        return replace(self, host=host, kill=msgspec.structs.replace(self.kill, observe=False))
 
     @cached_property
     def offloads_in_full(self) -> bool:
@@ -43,4 +60,13 @@ class Plan:
         )
 
 
-PASS_THROUGH = Plan()
+def plan_of(compiled: Compiled, host: Host, kill: Kill) -> Plan:
+    """The plan of a document that was checked and built."""
+    document = compiled.effective.document
+    return Plan(
+        compiled.steps,
+        host,
+        kill,
+        cache=msgspec.convert(document.get("cache", {}), Cache),
+        observe=msgspec.convert(document.get("observe", {}), Observe),
+    )

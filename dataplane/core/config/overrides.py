@@ -17,7 +17,7 @@ from dataplane.core.config.presets import BUILT_IN, find
 from dataplane.core.config.problems import ConfigError
 from dataplane.core.config.resource import TenantBody, Variant
 from dataplane.core.declaration import Declaration
-from dataplane.core.plan import Plan
+from dataplane.core.plan import Plan, plan_of
 
 KEPT_PLANS = 64
 
@@ -96,4 +96,4 @@ class Overrides:
         except ConfigError:
             return Ignored.INVALID
         host = self._variant.host if self._variant else compiled.host
-        return Plan(compiled.steps, host, self._body.kill)
+        return plan_of(compiled, host, self._body.kill)

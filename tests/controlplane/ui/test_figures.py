@@ -42,6 +42,20 @@ def test_savings_keep_unique_net_and_gross_apart() -> None:
     }
 
 
+def test_what_was_only_observed_is_a_sentence_of_its_own() -> None:
+    observed = {
+        "observe_hypothetical_requests": 12,
+        "actual_baseline_tokens": 40_000,
+        "potential_saved_tokens": 10_000,
+    }
+
+    assert figures.projection(busy()) == ""
+    assert figures.projection(observed).replace("\u00a0", " ") == (
+        "mode observe: 12 requests measured and sent unchanged; "
+        "sync would have left out 10,000 tokens (25.0 %)"
+    )
+
+
 def test_more_given_back_than_saved_is_said_and_never_looks_good() -> None:
     net = figures.savings(busy(adjusted_saved=-4_310))[1]
 

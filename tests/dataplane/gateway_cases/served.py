@@ -16,7 +16,6 @@ from typing import Any
 import httpx
 
 from dataplane.core.pipeline import PipelineStep
-from dataplane.core.plan import Plan
 from dataplane.simulator import Simulator
 from tests.dataplane.gateway import TA, Gateway, TenantSpec, gateway, tenants
 
@@ -72,7 +71,7 @@ class Served:
         """Give a tenant these compiled steps in place of those of its document."""
         snapshots = self.gateway.node.snapshots
         tenant = snapshots.tenants[f"ten_{slug}"]
-        plan = Plan(steps, tenant.plan.host, tenant.plan.kill)
+        plan = dataclasses.replace(tenant.plan, steps=steps)
         snapshots.tenants = snapshots.tenants | {
             f"ten_{slug}": dataclasses.replace(tenant, plan=plan)
         }
