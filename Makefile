@@ -13,7 +13,7 @@ DEV_STAMP := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
 .PHONY: help install lock fmt check fmt-check lint types imports test test-core test-rest \
-        test-browser crash-test soak docs docs-check run demo bench
+        test-browser crash-test soak docs docs-check run demo screenshots bench
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -100,6 +100,9 @@ run: $(RUN_STAMP) ## Serve everything on HEADRACE_BIND (default 127.0.0.1:8000)
 
 demo: $(RUN_STAMP) ## Give every page life: simulated provider and the repository's own sessions
 	@exec $(BIN)/python -m tools.demo
+
+screenshots: $(DEV_STAMP) ## Take pictures of every page and state into docs/screenshots
+	@$(BIN)/python -m tools.screenshots
 
 bench: $(DEV_STAMP) ## Print the table of speed and size figures
 	@$(BIN)/python -m tools.bench

@@ -2,21 +2,26 @@
 
 Starts whatever is missing (the gateway, the simulated provider), makes a tenant of its own and
 replays the repository's recorded sessions through the gateway, all at once and faster than they
-were recorded. What it started it stops again; a gateway that ran before keeps running.
+were recorded; the long ones a second time as sessions that are resumed in the middle. A gateway
+that it starts itself takes the time of a request from its recording, so that a provider's cache
+expires in a recorded pause as it did then; one that ran before takes its own clock and keeps
+running.
 """
 
 from __future__ import annotations
 
 import argparse
 import json
+import os
 import signal
 import subprocess
 import sys
 import time
 import urllib.error
 import urllib.request
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from ipaddress import ip_address
 from pathlib import Path
 from subprocess import PIPE
 from typing import BinaryIO
@@ -26,9 +31,13 @@ from controlplane.settings.environment import Environment, from_process
 ROOT = Path(__file__).resolve().parent.parent
 RECORDINGS = ("sessions/*.json", "trajectories/*.traj", "claude-code/*.jsonl")
 TENANT = "recorded"
+DOCUMENT = ROOT / "tools/demo.yaml"
+RESUMED, RESUMED_AT = "--from-turn", 20
+CLOCK = {"HEADRACE_TEST_CLOCK": "1"}  # of a request, from its header; on loopback addresses only
 PROVIDER = "http://127.0.0.1:9100"
 START_S = 60.0
 LOOK_S = 0.1
+NOTHING: Mapping[str, str] = {}
 Stream = BinaryIO | int | None
 
 
@@ -52,9 +61,13 @@ def show(stack: ExitStack, environment: Environment, speed: float) -> int:
     url = environment.base_url
     provider = ("-m", "dataplane.simulator", "--port", PROVIDER.rpartition(":")[2])
     stack.enter_context(running("The simulated provider", f"{PROVIDER}/v1/models", provider, log))
-    served = running("The gateway", f"{url}/healthz", ("manage.py", "serve"), log)
+    clock = CLOCK if provides_clock(environment.host) else {}
+    served = running("The gateway", f"{url}/healthz", ("manage.py", "serve"), log, clock)
     gateway = stack.enter_context(served)
-    failed = replay(url, tenant_key(environment.data_dir / "demo.key"), speed)
+    named = gateway is not None and bool(clock)
+    if not named:
+        say("It takes its own clock: pauses pass before a provider's cache can expire.")
+    failed = replay(url, tenant_key(environment.data_dir / "demo.key"), speed, named=named)
     say(f"Look at {url}/")
     if gateway is not None:
         say(f"The gateway that this demo started serves on until Ctrl-C; its log is {log.name}")
@@ -62,17 +75,24 @@ def show(stack: ExitStack, environment: Environment, speed: float) -> int:
     return failed
 
 
+def provides_clock(host: str) -> bool:
+    return host == "localhost" or ip_address(host).is_loopback
+
+
 @contextmanager
 def running(
-    what: str, url: str, arguments: Sequence[str], log: BinaryIO
+    what: str, url: str, arguments: Sequence[str], log: BinaryIO, more: Mapping[str, str] = NOTHING
 ) -> Iterator[subprocess.Popen[bytes] | None]:
-    """What answers at url: None where something did already, else a child of ours."""
+    """What answers at url: None where something did already, else a child of ours.
+
+    more: for the environment of the child.
+    """
     if answers(url):
         say(f"{what} runs already.")
         yield None
         return
     say(f"{what} is started.")
-    child = start(*arguments, stderr=log)
+    child = start(*arguments, stderr=log, more=more)
     try:
         wait_for(what, url, child)
         yield child
@@ -104,7 +124,8 @@ def answers(url: str) -> bool:
 def tenant_key(kept: Path) -> str:
     """The key of the demo's tenant: a new one the first time, later the one that was kept."""
     upstreams = [f"--upstream={dialect}={PROVIDER}" for dialect in ("anthropic", "openai")]
-    command = [sys.executable, "manage.py", "bootstrap", f"--tenant={TENANT}", *upstreams, "--json"]
+    command = [sys.executable, "manage.py", "bootstrap", f"--tenant={TENANT}", *upstreams]
+    command += [f"--document={DOCUMENT}", "--json"]
     made = subprocess.run(command, cwd=ROOT, check=True, stdout=PIPE)  # noqa: S603
     key = json.loads(made.stdout)["data_plane_key"]
     if key is not None:
@@ -117,21 +138,32 @@ def tenant_key(kept: Path) -> str:
     return kept.read_text(encoding="utf-8").strip()
 
 
-def replay(url: str, key: str, speed: float) -> int:
-    """Send every recording at the same time; the number of those that failed."""
-    files = [path for pattern in RECORDINGS for path in sorted((ROOT / "tests/data").glob(pattern))]
-    say(f"Replaying {len(files)} recorded sessions at {speed:g} times their speed:")
-    options = ["--url", url, "--key", key, "--speed", str(speed)]
-    command = ["-m", "dataplane.replay", *options, "--dialect"]
-    children = [start(*command, dialect(file), str(file), stdout=PIPE) for file in files]
+def replay(url: str, key: str, speed: float, *, named: bool) -> int:
+    """Send everything at the same time; the number of replays that failed."""
+    found = list(replays())
+    say(f"Replaying {len(found)} sessions at {speed:g} times their speed:")
+    options = ["--url", url, "--key", key, "--speed", str(speed), *(["--named"] if named else [])]
+    command = ["-m", "dataplane.replay", *options]
+    children = [start(*command, *more, str(file), stdout=PIPE) for file, more in found]
     try:
-        for file, child in zip(files, children, strict=True):
+        for (file, more), child in zip(found, children, strict=True):
             said, _ = child.communicate()
-            say(f"  {file.name}: {summary(said.decode())}")
+            resumed = " (resumed)" if RESUMED in more else ""
+            say(f"  {file.name}{resumed}: {summary(said.decode())}")
     finally:
         for child in children:
             child.terminate()
     return sum(child.returncode != 0 for child in children)
+
+
+def replays() -> Iterator[tuple[Path, tuple[str, ...]]]:
+    """Each recording, and how it is sent."""
+    for pattern in RECORDINGS:
+        for path in sorted((ROOT / "tests/data").glob(pattern)):
+            sent = ("--dialect", dialect(path))
+            yield path, sent
+            if path.suffix == ".json":
+                yield path, (*sent, RESUMED, str(RESUMED_AT))
 
 
 def summary(printed: str) -> str:
@@ -139,10 +171,16 @@ def summary(printed: str) -> str:
     return next((x for x in printed.splitlines() if x.startswith("with:")), "failed, see above")
 
 
-def start(*arguments: str, stdout: Stream = None, stderr: Stream = None) -> subprocess.Popen[bytes]:
-    """A Python child in the repository's folder."""
+def start(
+    *arguments: str,
+    stdout: Stream = None,
+    stderr: Stream = None,
+    more: Mapping[str, str] = NOTHING,
+) -> subprocess.Popen[bytes]:
+    """A Python child in the repository's folder; more: for its environment."""
     command = [sys.executable, *arguments]
-    return subprocess.Popen(command, cwd=ROOT, stdout=stdout, stderr=stderr)  # noqa: S603
+    env = {**os.environ, **more}
+    return subprocess.Popen(command, cwd=ROOT, stdout=stdout, stderr=stderr, env=env)  # noqa: S603
 
 
 def dialect(recording: Path) -> str:

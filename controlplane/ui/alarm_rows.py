@@ -13,6 +13,7 @@ from controlplane.telemetry.queries import marker
 from controlplane.ui.component_rows import Verdict
 from controlplane.ui.numerals import Figure, count, duration, span
 from controlplane.ui.session_rows import session_href
+from controlplane.ui.shown_text import visible
 
 SHOWN = 50
 SEVERITIES = {
@@ -63,7 +64,7 @@ def alarm_row(alarm: Alarm, now: datetime) -> AlarmRow:
     over = alarm.resolved_at or now
     return AlarmRow(
         uid=alarm.uid,
-        title=headline(alarm.rule, alarm.count, alarm.subject, alarm.node),
+        title=visible(headline(alarm.rule, alarm.count, alarm.subject, alarm.node)),
         severity=SEVERITIES[alarm.severity],
         state=STATES[alarm.state],
         tenant=alarm.tenant.label if alarm.tenant else "",
@@ -115,7 +116,7 @@ def _seen(alarm: Alarm, found: Occurrence) -> SeenRow:
         tokens=None if found.tokens is None else count(found.tokens),
         node=found.node,
         cause=found.cause,
-        detail=found.detail,
+        detail=visible(found.detail),
     )
 
 

@@ -9,6 +9,7 @@ from controlplane.accounts.models import AgentKeyBinding, DataPlaneKey, Tenant
 from controlplane.fleet import running
 from controlplane.ui.figures import part
 from controlplane.ui.numerals import plural
+from controlplane.ui.shown_text import visible
 
 TURNED_AWAY = {
     "no_provider_key": "no key of the provider came with it",
@@ -43,7 +44,7 @@ def use_of(credential: DataPlaneKey | AgentKeyBinding) -> Use | None:
         datetime.fromtimestamp(found.first_at, UTC),
         datetime.fromtimestamp(found.last_at, UTC),
         found.session,
-        found.model,
+        visible(found.model),
         found.status,
     )
 

@@ -15,6 +15,7 @@ from controlplane.accounts.scopes import Scope
 from controlplane.alarms.models import Alarm, Severity
 from controlplane.alarms.queries import open_alarms
 from controlplane.alarms.rules import RULES, headline
+from controlplane.ui.shown_text import visible
 
 LINES = 3
 
@@ -79,7 +80,7 @@ def _line(alarm: Alarm, shown: set[str] | None) -> CallRow:
     is_shown = shown is None or any(mark.startswith(f"{alarm.uid}.") for mark in shown)
     return CallRow(
         uid=alarm.uid,
-        title=headline(alarm.rule, alarm.count, alarm.subject, alarm.node),
+        title=visible(headline(alarm.rule, alarm.count, alarm.subject, alarm.node)),
         href=reverse("ui:alarm", args=[alarm.uid]),
         tenant=alarm.tenant.label if alarm.tenant else "",
         owner=alarm.acked_by.email

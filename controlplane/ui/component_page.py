@@ -34,6 +34,7 @@ from controlplane.ui.gate_charts import CANDIDATES, UNITS, Backdrop, declines, d
 from controlplane.ui.gate_rows import gate_rows, headlines, meanings
 from controlplane.ui.looks import Look, look_of
 from controlplane.ui.scope import Choice, handle
+from controlplane.ui.shown_text import visible
 from controlplane.ui.watched import marks, observed
 from dataplane.core.components import components
 from dataplane.core.config.problems import ConfigError
@@ -190,7 +191,7 @@ def _samples(look: Look, name: str, gate: str) -> tuple[Sample, ...]:
             uid=record.uid,
             tenant=labels.get(record.tenant_uid, record.tenant_uid),
             session=record.session_uid,
-            model=record.model,
+            model=visible(record.model),
             turn=record.turn,
             times=_times(runs.get(record.pk, []), name, gate),
         )

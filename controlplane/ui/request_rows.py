@@ -12,6 +12,7 @@ from controlplane.ui.component_rows import Verdict
 from controlplane.ui.figures import Tile
 from controlplane.ui.numerals import NO_DATA, Figure, count, duration, usd
 from controlplane.ui.session_rows import PHASES, at, session_href, status_of
+from controlplane.ui.shown_text import visible
 
 VERDICTS = {
     "acted fresh": Verdict("acted", "ok", "ok"),
@@ -69,7 +70,7 @@ def _list_row(row: RequestRow, labels: Mapping[str, str]) -> ListRow:
         session=record.session_uid,
         session_href=session_href(record.tenant_uid, record.session_uid),
         turn=record.turn,
-        model=record.model,
+        model=visible(record.model),
         route=record.route,
         status=status_of(record) or OK,
         before=before,
@@ -149,10 +150,10 @@ def facts_of(record: RequestRecord) -> list[tuple[str, str]]:
     """What identifies it and how it went; a fact that is not known says so."""
     phase = PHASES.get(record.cache_phase)
     said = (
-        ("Model", record.model),
+        ("Model", visible(record.model)),
         ("Route", f"{record.route} ({record.provider})"),
         ("Thread", record.thread or "main"),
-        ("Status", f"{record.status} {record.error_code}".strip()),
+        ("Status", visible(f"{record.status} {record.error_code}".strip())),
         ("Outcome", record.outcome.replace("_", " ")),
         ("Not shaped", record.bypassed.replace("_", " ")),
         ("Cache", phase.word if phase else record.cache_phase or "unknown"),
@@ -179,7 +180,9 @@ class RecoveryRow:
 
 
 def recovery_rows(record: RequestRecord) -> list[RecoveryRow]:
-    return [RecoveryRow(call["id"], _recovered(call["found"])) for call in record.recoveries]
+    return [
+        RecoveryRow(visible(call["id"]), _recovered(call["found"])) for call in record.recoveries
+    ]
 
 
 def _recovered(found: str) -> Verdict:

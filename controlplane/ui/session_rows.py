@@ -13,6 +13,7 @@ from controlplane.telemetry.queries import RequestRow, RunRow, SessionDetail, Se
 from controlplane.ui.component_rows import Verdict
 from controlplane.ui.figures import Tile
 from controlplane.ui.numerals import Figure, count, per_hundred, span, usd
+from controlplane.ui.shown_text import visible
 
 IN_FLIGHT_MS = 300_000  # the shortest lifetime of a provider's cache
 TIERS = (("cache_read", "s8"), ("cache_write", "s3"), ("fresh_input", "s1"), ("output", "s4"))
@@ -68,7 +69,7 @@ def _list_row(row: SessionRow, labels: Mapping[str, str], now_ms: int) -> ListRo
         session=record.session_uid,
         href=session_href(record.tenant_uid, record.session_uid),
         tenant=labels.get(record.tenant_uid, record.tenant_uid),
-        models=", ".join(row.models),
+        models=visible(", ".join(row.models)),
         turns=count(record.requests),
         before=count(record.tokens_before),
         after=count(record.tokens_after),
@@ -202,7 +203,7 @@ def status_of(record: RequestRecord) -> Verdict | None:
     """None where all is well."""
     if record.outcome == "ok" and record.status < 400:  # noqa: PLR2004  errors of HTTP
         return None
-    word = f"{record.status} {record.error_code}".strip()
+    word = visible(f"{record.status} {record.error_code}".strip())
     if record.outcome == "client_disconnect":
         return Verdict("client left", "no", "quiet")
     return Verdict(word if record.status >= 400 else record.outcome, "watch", "watch")  # noqa: PLR2004

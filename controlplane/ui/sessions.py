@@ -25,7 +25,7 @@ from controlplane.ui.looks import look_of
 from controlplane.ui.numerals import count
 from controlplane.ui.panels import UNREADABLE, Panel, notes_of
 from controlplane.ui.session_rows import list_rows, marker_rows, session_href, tiles_of, turn_rows
-from controlplane.ui.shown_text import pages_of
+from controlplane.ui.shown_text import pages_of, visible
 
 HERE = "ui:sessions"
 READ_TEXT = "content:read"
@@ -119,7 +119,7 @@ def session(request: PersonRequest, tenant: str, session: str) -> HttpResponse:
     context = {
         "owner": owner,
         "session": record,
-        "models": detail.session.models,
+        "models": visible(", ".join(detail.session.models)),
         "tiles": tiles_of(detail.session),
         "turns": turns,
         "widest": widest,

@@ -29,7 +29,7 @@ def main(argv: Sequence[str] | None = None) -> int:
     """0: every turn was answered; 1: some were refused; 2: no recording, or nobody listens."""
     options = arguments().parse_args(argv)
     try:
-        recording = load(options.file)
+        recording = load(options.file).resumed(options.from_turn)
         runs = asyncio.run(replayed(recording, options))
     except RecordingError as error:
         sys.stderr.write(f"{error}\n")
@@ -55,6 +55,9 @@ def arguments() -> argparse.ArgumentParser:
     parser.add_argument("--session", default="", help="session id; default: a new one")
     parser.add_argument("--dialect", choices=("anthropic", "openai"), default="anthropic")
     parser.add_argument("--model", default="", help="instead of the recorded one")
+    parser.add_argument(
+        "--from-turn", type=int, default=1, help="begin here, as a resumed session does"
+    )
     parser.add_argument("--max-tokens", type=int, default=1024)
     parser.add_argument("--cache-ttl", choices=("5m", "1h"), default="5m")
     parser.add_argument("--stream", action="store_true", help="ask for streamed answers")
@@ -72,6 +75,9 @@ def add_timing(parser: argparse.ArgumentParser) -> None:
         help="send at once, naming the recorded times (needs HEADRACE_TEST_CLOCK=1 there)",
     )
     timing.add_argument("--real", action="store_true", help="wait for the gaps (the default)")
+    timing.add_argument(
+        "--named", action="store_true", help="wait, and name the recorded times up to now"
+    )
     parser.add_argument("--speed", type=positive, default=1.0, help="divide the gaps by this")
 
 
@@ -100,7 +106,7 @@ async def replayed(recording: Recording, options: argparse.Namespace) -> list[Ru
             recording=recording,
             style=style(recording, options),
             target=target(recording, options, bypass=bypass),
-            pace=pace(options),
+            pace=pace(recording, options),
         )
         runs.append(await replay.run(label, noting(quiet=options.json)))
         if not options.json:
@@ -137,7 +143,12 @@ def session_name(name: str) -> str:
     return "".join(c if c.isascii() and (c.isalnum() or c in "._-") else "-" for c in name)[:100]
 
 
-def pace(options: argparse.Namespace) -> Pace:
+def pace(recording: Recording, options: argparse.Namespace) -> Pace:
+    """Named times end when the last turn is sent, so none lies in the future."""
+    if options.named:
+        lasts = recording.turns[-1].at
+        began = time.time() + lasts / options.speed - lasts
+        return Pace(compressed_from=began, speed=options.speed, waits=True)
     return Pace(compressed_from=time.time() if options.compressed else None, speed=options.speed)
 
 

@@ -7,7 +7,7 @@ Source: 00-start-here.md section 1 (real input); tests/data/README.md.
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 Json = dict[str, Any]
@@ -38,6 +38,16 @@ class Recording:
     tools: tuple[Json, ...]
     messages: tuple[Json, ...]
     turns: tuple[RecordedTurn, ...]
+
+    def resumed(self, turn: int) -> Recording:
+        """From that turn on, counted from 1, as an agent that comes back with its history sends it.
+
+        RecordingError when there is no such turn.
+        """
+        rest = self.turns[turn - 1 :]
+        if turn < 1 or not rest:
+            raise RecordingError(f"{self.name} has {len(self.turns)} turns, so no turn {turn}")
+        return replace(self, turns=tuple(replace(t, at=t.at - rest[0].at) for t in rest))
 
 
 def blocks(content: object) -> list[Json]:

@@ -41,12 +41,13 @@ class Target:
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Pace:
     """When to send. compressed_from: seconds since the epoch at which the first turn says it was
-    sent, later turns following in recorded time but sent at once; None waits for the recorded
-    gaps, divided by speed.
+    sent, later turns following in recorded time; None names no times. waits: for the recorded
+    gaps, divided by speed; what names no times always does.
     """
 
     compressed_from: float | None = None
     speed: float = 1.0
+    waits: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -83,7 +84,7 @@ class Replay:
         loop = asyncio.get_running_loop()
         began = loop.time()
         for number, turn in enumerate(self.recording.turns, start=1):
-            if self.pace.compressed_from is None:
+            if self.pace.waits or self.pace.compressed_from is None:
                 await asyncio.sleep(began + turn.at / self.pace.speed - loop.time())
             yield number, turn
 

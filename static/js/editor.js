@@ -204,7 +204,7 @@ const reading = new CM.Compartment();
 function extensions(label) {
   return [
     signs, marked, CM.basicSetup, CM.yaml(), CM.syntaxHighlighting(colours), look,
-    CM.EditorView.contentAttributes.of({ "aria-label": label, "aria-multiline": "true", spellcheck: "false" }),
+    CM.EditorView.contentAttributes.of({ "aria-label": label, "aria-multiline": "true", tabindex: "0", spellcheck: "false" }),
     CM.EditorView.updateListener.of(changed),
     offers(),
     reading.of(CM.EditorState.readOnly.of(area.readOnly)),

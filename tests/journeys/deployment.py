@@ -10,7 +10,7 @@ import subprocess
 import sys
 import time
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -46,20 +46,21 @@ def free_port() -> int:
 class Deployment:
     """A gateway and a simulated provider behind it."""
 
-    def __init__(self, folder: Path) -> None:
+    def __init__(self, folder: Path, document: Path | None = None, **more: str) -> None:
+        """document: of the tenant. more: for the environment."""
         self.port, provider = free_port(), free_port()
         self.url = f"http://127.0.0.1:{self.port}"
-        self._folder = folder
+        self.folder = folder
         self._env = os.environ | {  # noqa: TID251  a child process needs all of it
             "HEADRACE_DATA_DIR": str(folder / "var"),
             "HEADRACE_BIND": f"127.0.0.1:{self.port}",
             "HEADRACE_ADMIN_EMAIL": EMAIL,
             "HEADRACE_ADMIN_PASSWORD": PASSWORD,
+            **more,
         }
-        upstream = f"anthropic=http://127.0.0.1:{provider}"
-        made = json.loads(
-            self._manage("bootstrap", "--tenant", "orchid", "--upstream", upstream, "--json")
-        )
+        upstreams = [f"--upstream={d}=http://127.0.0.1:{provider}" for d in ("anthropic", "openai")]
+        options = ["--json", f"--document={document}"] if document else ["--json"]
+        made = json.loads(self._manage("bootstrap", "--tenant=orchid", *upstreams, *options))
         self.key: str = made["data_plane_key"]
         self._provider = self._start("-m", "dataplane.simulator", "--port", str(provider))
         self._gateway: subprocess.Popen[bytes] | None = None
@@ -81,7 +82,7 @@ class Deployment:
                 time.sleep(0.1)
             else:
                 return
-        raise AssertionError((self._folder / "uvicorn.log").read_text()[-4000:])
+        raise AssertionError((self.folder / "uvicorn.log").read_text()[-4000:])
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> None:
         assert self._gateway is not None
@@ -95,12 +96,19 @@ class Deployment:
         self._provider.terminate()
         self._provider.wait(timeout=30)
 
-    def ask(self, text: str) -> None:
-        """One request of an agent through the gateway to the simulated provider."""
+    def ask(
+        self,
+        text: str,
+        model: str = "claude-sonnet-4-5",
+        headers: Mapping[str, str] | None = None,
+        **more: Any,
+    ) -> None:
+        """One request of an agent through the gateway; more: what else its body says."""
         body = {
-            "model": "claude-sonnet-4-5",
+            "model": model,
             "max_tokens": 64,
             "messages": [{"role": "user", "content": text}],
+            **more,
         }
         request = urllib.request.Request(  # noqa: S310  our own address
             f"{self.url}/anthropic/v1/messages",
@@ -110,6 +118,7 @@ class Deployment:
                 "x-api-key": "sk-test",
                 "anthropic-version": "2023-06-01",
                 "content-type": "application/json",
+                **(headers or {}),
             },
         )
         with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310
@@ -136,15 +145,15 @@ class Deployment:
         ).stdout  # fmt: skip
 
     def _start(self, *command: str) -> subprocess.Popen[bytes]:
-        with (self._folder / f"{command[1]}.log").open("ab") as log:
+        with (self.folder / f"{command[1]}.log").open("ab") as log:
             return subprocess.Popen(
                 [sys.executable, *command], cwd=ROOT, env=self._env, stdout=log, stderr=log
             )
 
 
 @contextmanager
-def deployment(folder: Path) -> Iterator[Deployment]:
-    made = Deployment(folder)
+def deployment(folder: Path, document: Path | None = None, **more: str) -> Iterator[Deployment]:
+    made = Deployment(folder, document, **more)
     try:
         made.start()
         yield made

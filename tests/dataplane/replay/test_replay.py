@@ -17,7 +17,7 @@ from dataplane.replay.answers import usage_of
 from dataplane.replay.bodies import Dialect, Style
 from dataplane.replay.main import main
 from dataplane.replay.outcome import Run, TurnOutcome, changed, counters, difference, totals
-from dataplane.replay.recording import Recording
+from dataplane.replay.recording import Recording, RecordingError
 from dataplane.replay.sender import Pace, Replay, Target
 from dataplane.simulator.server import Recorded, Simulator
 from tests.dataplane.replay.builders import conversation
@@ -116,6 +116,27 @@ async def test_speed_divides_the_gaps(simulator: Simulator) -> None:
     run = await replay(simulator.url, conversation(gap_s=3600), pace=pace).run("with", ignore)
 
     assert [outcome.status for outcome in run.outcomes] == [200, 200]
+
+
+async def test_times_can_be_named_while_the_gaps_are_waited_for(simulator: Simulator) -> None:
+    pace = Pace(compressed_from=1_800_000_000.0, speed=1_000_000, waits=True)
+
+    await replay(simulator.url, conversation(gap_s=3600), pace=pace).run("with", ignore)
+
+    sent = [r for r in simulator.requests if r.method == "POST"]
+    assert [r.header("x-headrace-now") for r in sent] == ["1800000000.000", "1800003600.000"]
+
+
+async def test_a_resumed_session_begins_with_its_whole_history(simulator: Simulator) -> None:
+    recording = conversation(gap_s=3600)
+
+    run = await replay(simulator.url, recording.resumed(2)).run("with", ignore)
+
+    assert [(outcome.messages, outcome.at) for outcome in run.outcomes] == [
+        (recording.turns[1].upto, 0)
+    ]
+    with pytest.raises(RecordingError, match="no turn 3"):
+        recording.resumed(3)
 
 
 async def test_a_refused_turn_is_reported_and_the_next_one_is_sent(simulator: Simulator) -> None:

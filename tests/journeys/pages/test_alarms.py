@@ -4,91 +4,22 @@ from __future__ import annotations
 
 import hashlib
 import hmac
-import json
 import re
-import sqlite3
-import threading
 import time
-import urllib.request
 from collections.abc import Iterator
-from contextlib import closing
 from pathlib import Path
-from typing import Any
 
 import pytest
 from playwright.sync_api import Browser, Page, expect
 
-from dataplane.simulator.script import script_header
 from tests.controlplane.alarms.conftest import Receiver
 from tests.controlplane.alarms.conftest import receiver as receiver
+from tests.journeys.losses import SESSION, lose_an_original
 from tests.journeys.pages.conftest import Gateway, running_gateway, sign_in
 
 pytestmark = pytest.mark.browser
 
-SESSION = "8f14e45fceea167a"
 ON_SCREEN_WITHIN_MS = 5_000
-
-
-def conversation(outputs: int) -> list[dict[str, Any]]:
-    """A task and so many long outputs of a tool, each its own text."""
-    said: list[dict[str, Any]] = [{"role": "user", "content": "Fix the refund test."}]
-    for n in range(outputs):
-        call = {"type": "tool_use", "id": f"toolu_{n:02}", "name": "bash", "input": {"n": n}}
-        log = "\n".join(f"run {n} line {line}: refund_{line} passed" for line in range(120))
-        result = {"type": "tool_result", "tool_use_id": call["id"], "content": log}
-        said += [{"role": "assistant", "content": [call]}, {"role": "user", "content": [result]}]
-    return said
-
-
-def ask_and_expand(gateway: Gateway) -> None:
-    """A request whose model asks, after a moment, for the first text that was taken out."""
-    expand = {
-        "type": "tool_use",
-        "id": "toolu_expand",
-        "name": "context_guru_expand",
-        "input": {"id": {"$marker": 0}},
-    }
-    first = {"content": [expand], "stop_reason": "tool_use", "head_delay_ms": 3_000}
-    body = {
-        "model": "claude-sonnet-4-5",
-        "max_tokens": 64,
-        "tools": [{"name": "bash", "description": "Run.", "input_schema": {"type": "object"}}],
-        "messages": conversation(8),
-    }
-    headers = {
-        "x-context-guru-token": gateway.key,
-        "x-context-guru-session": SESSION,
-        "x-api-key": "sk-test",
-        "anthropic-version": "2023-06-01",
-        "content-type": "application/json",
-        "x-sim-script": script_header(first, {"content": "Done."}, id="loss"),
-    }
-    url = f"{gateway.url}/anthropic/v1/messages"
-    request = urllib.request.Request(url, json.dumps(body).encode(), headers)  # noqa: S310
-    with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310  our own address
-        assert answer.status == 200
-
-
-def remove_originals(folder: Path) -> list[str]:
-    """Take what the store holds away under its hands, as soon as it holds something."""
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        for store in folder.glob("**/tenants/*/store.db"):
-            with closing(sqlite3.connect(store, timeout=5)) as connection, connection:
-                ids = [row[0] for row in connection.execute("SELECT k FROM stash")]
-                connection.execute("DELETE FROM stash")
-            if ids:
-                return ids
-        time.sleep(0.05)
-    pytest.fail("nothing was stored")
-
-
-def lose_an_original(gateway: Gateway, folder: Path) -> list[str]:
-    asking = threading.Thread(target=ask_and_expand, args=[gateway])
-    asking.start()
-    lost = remove_originals(folder)
-    asking.join()
-    return lost
 
 
 @pytest.fixture
@@ -126,7 +57,7 @@ def test_a_lost_original_is_on_screen_within_five_seconds_and_stays_until_resolv
     reader.goto("/tenants")
     expect(reader.locator("#bell-count")).to_be_hidden()
 
-    lost = lose_an_original(gateway, folder)
+    lost = lose_an_original(gateway.url, gateway.key, folder)
 
     call = reader.get_by_role("alert")
     expect(call).to_contain_text("1 original lost", timeout=ON_SCREEN_WITHIN_MS)
