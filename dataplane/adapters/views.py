@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 import hmac
 import time
 from collections.abc import Awaitable, Callable
@@ -13,8 +12,8 @@ from urllib.parse import parse_qs
 import msgspec
 
 from dataplane.adapters import sheets
-from dataplane.adapters.admission import admitted
 from dataplane.adapters.compact import compact
+from dataplane.adapters.expanding import expand
 from dataplane.adapters.gatekeeper import is_direct_loopback
 from dataplane.adapters.http import Call, RefusedError
 from dataplane.adapters.sheets import Count
@@ -22,16 +21,12 @@ from dataplane.adapters.snapshots import Tenant
 from dataplane.adapters.stats import counted, stored
 from dataplane.adapters.totals import Totals
 from dataplane.core import identity, tokens
-from dataplane.core.effects import Found, Recall, Recalled, Scope
 from dataplane.core.route import is_base
-from dataplane.core.session import usable
 
 if TYPE_CHECKING:
     from dataplane.adapters.node import Node
 
 JSON_HEADERS = [(b"content-type", b"application/json"), (b"cache-control", b"no-store")]
-_GONE = (Found.EXPIRED, Found.DELETED)
-_UNREADABLE = (Found.LOST, Found.STORE_ERROR, Found.DECRYPT_ERROR)
 
 
 async def healthz(node: Node, call: Call) -> None:
@@ -155,41 +150,6 @@ def _has_metrics_token(node: Node, call: Call) -> bool:
     wanted = node.settings.metrics_token.encode()
     given = next(identity.credentials_in(call.headers, (b"authorization",)), b"")
     return bool(wanted) and hmac.compare_digest(wanted, given)
-
-
-async def expand(node: Node, call: Call) -> None:
-    """GET /expand?id=: the exact bytes of one original, for the session that owns it."""
-    with admitted(node, call) as admission:
-        query, tenant = _query(call), admission.tenant.body.tenant
-        session = usable(call.header(b"x-context-guru-session") or query.get("session", [""])[0])
-        recalled = Recalled(Found.NEVER_MINTED)
-        if session and node.store.backend_for(tenant).persists:
-            scope = Scope(tenant, admission.principal.name, session)
-            wanted = Recall(scope, query.get("id", [""])[0], admission.at, keep=False)
-            recalled = await node.store.recall(wanted)
-        await _respond_original(node, call, recalled, tenant)
-
-
-async def _respond_original(node: Node, call: Call, recalled: Recalled, tenant: str) -> None:
-    if recalled.found in (*_GONE, *_UNREADABLE):
-        node.telemetry.unresolved(recalled.found.value, tenant)
-        name = "gone" if recalled.found in _GONE else "recovery_unavailable"
-        raise RefusedError(name, tenant=tenant)
-    if recalled.original is None:
-        # One answer for unknown, foreign and sessionless: it must not tell which ids exist.
-        raise RefusedError("not_found", tenant=tenant)
-    digest = hashlib.sha256(recalled.original).hexdigest()
-    await call.respond(
-        200,
-        recalled.original,
-        [
-            (b"content-type", b"text/plain; charset=utf-8"),
-            (b"etag", f'"sha256:{digest}"'.encode()),
-            (b"x-cg-original-sha256", digest.encode()),
-            (b"x-cg-total-bytes", b"%d" % len(recalled.original)),
-            (b"cache-control", b"no-store"),
-        ],
-    )
 
 
 View = Callable[["Node", Call], Awaitable[None]]

@@ -145,10 +145,14 @@ class Found(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Recalled:
-    """The answer to Recall; original is set exactly when found is RESOLVED."""
+    """The answer to Recall; original is set exactly when found is RESOLVED.
+
+    component: the one that the session's decision about it was made by, "" when that is not known.
+    """
 
     found: Found
     original: bytes | None = None
+    component: str = ""
 
 
 @dataclass(frozen=True, slots=True)

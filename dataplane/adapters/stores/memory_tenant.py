@@ -264,7 +264,13 @@ class Tenant:
         self._renew((wanted.marker_id,), wanted.at)
         if wanted.keep:
             self._keep(content_key(original.text.decode("utf-8", "replace")))
-        return Recalled(Found.RESOLVED, original.text)
+        return Recalled(Found.RESOLVED, original.text, self._component(wanted))
+
+    def _component(self, wanted: Recall) -> str:
+        """Whose decision of this session the id stands in, "" where there is none."""
+        session = self._sessions.get(wanted.scope.session)
+        decisions = session.decisions.items() if session else ()
+        return next((name[0] for name, d in decisions if wanted.marker_id in d.marker_ids), "")
 
     def _why_missing(self, marker_id: str) -> Found:
         if marker_id in self._ledger:

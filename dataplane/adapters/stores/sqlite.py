@@ -178,7 +178,7 @@ class SqliteStore:
         for _ in range(RECALL_TRIES):
             if lookup := await self._look_up(wanted):
                 await self._note_recall(wanted, lookup)
-                return Recalled(lookup.found, lookup.original)
+                return Recalled(lookup.found, lookup.original, lookup.component)
             await asyncio.sleep(RECALL_PAUSE_S)
         return Recalled(Found.STORE_ERROR)
 

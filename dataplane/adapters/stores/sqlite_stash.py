@@ -11,7 +11,7 @@ import hashlib
 import sqlite3
 import threading
 from collections.abc import Iterable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import NamedTuple
 
 import zstandard
@@ -51,11 +51,15 @@ class _Kept(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Lookup:
-    """How a search ended; due: a read this late must be recorded as a renewal."""
+    """How a search ended; due: a read this late must be recorded as a renewal.
+
+    component: as in Recalled.
+    """
 
     found: Found
     original: bytes | None = None
     due: bool = False
+    component: str = ""
 
 
 def commit(tx: Transaction, wanted: Commit, limits: StoreLimits) -> Landed:
@@ -221,8 +225,19 @@ def find(
         if not owned:
             return Lookup(Found.FOREIGN_SESSION)
         due = BATCHED.renewal_is_due(row[4], at, limits.ttl_s)
-        return _opened(_Kept(*row[:4]), cipher, due=due)
+        found = _opened(_Kept(*row[:4]), cipher, due=due)
+        return found if wanted.keep else replace(found, component=_component(connection, wanted))
     return Lookup(Found.EXPIRED if row else _why_missing(connection, wanted))
+
+
+def _component(connection: sqlite3.Connection, wanted: Recall) -> str:
+    """Whose decision of this session the id stands in, "" where there is none."""
+    row = connection.execute(
+        "SELECT frozen.component FROM frozen JOIN names ON names.frozen = frozen.id "
+        "WHERE frozen.session = ? AND names.k = ?",
+        (wanted.scope.session, wanted.marker_id),
+    ).fetchone()
+    return row[0] if row else ""
 
 
 def _opened(kept: _Kept, cipher: Cipher, *, due: bool) -> Lookup:

@@ -32,6 +32,7 @@ def _refusals(*known: Refusal) -> dict[str, Refusal]:
     return {refusal.name: refusal for refusal in known}
 
 
+PAGE, PAGE_SCHEMA = "page", 1  # 05-scoped-recovery-and-image-offload.md A3
 _AUTH, _FORBIDDEN, _INVALID = "authentication_error", "permission_error", "invalid_request_error"
 REFUSALS = _refusals(
     Refusal("no_token", 401, _AUTH, "The request carries no tenant key.", "auth"),
@@ -58,7 +59,23 @@ REFUSALS = _refusals(
     Refusal("view_forbidden", 403, _FORBIDDEN, "This view is not open to you.", "forbidden"),
     Refusal("not_found", 404, "not_found_error", "There is nothing at this address."),
     Refusal("method_not_allowed", 405, "not_found_error", "This address has no such method."),
-    Refusal("gone", 410, "not_found_error", "The original was deleted or has expired."),
+    Refusal("expired", 410, "not_found_error", "The original has expired."),
+    Refusal("deleted", 410, "not_found_error", "The original was deleted."),
+    Refusal(
+        "not_text", 415, _INVALID, "The original is no text, and only text has pages.",
+        "bad_request",
+    ),
+    Refusal(
+        "invalid_range", 400, _INVALID,
+        "limit is 0 or 4 to 262144 bytes, offset is the first byte of a character of the original, "
+        "and with a query offset is 0.",
+        "bad_request",
+    ),
+    Refusal(
+        "invalid_request", 400, _INVALID,
+        "offset and limit are whole numbers, and a query has at most 1024 characters.",
+        "bad_request",
+    ),
     Refusal("bad_body", 400, _INVALID, "The request body could not be read.", "bad_request"),
     Refusal(
         "token_in_url",
@@ -132,13 +149,19 @@ REFUSALS = _refusals(
         "overloaded", retry=True, retry_after_s=1,
     ),
     Refusal(
-        "recovery_unavailable", 503, "api_error", "The original cannot be read now.", retry=True,
+        "recovery_unavailable", 503, "api_error", "The original cannot be read now.",
+        retry=True, retry_after_s=1,
     ),
 )  # fmt: skip
 
 
 def body_of(refusal: Refusal, family: str, *, request_id: str, detail: str = "") -> bytes:
-    """The response body. family: "anthropic", "openai", or "" for the gateway's own routes."""
+    """The response body. family: "anthropic", "openai", PAGE for a page of an original, or "" for
+    the gateway's other routes.
+    """
+    if family == PAGE:
+        code = "unauthorized" if refusal.type == _AUTH else refusal.name
+        return msgspec.json.encode({"schema_version": PAGE_SCHEMA, "error": {"code": code}})
     message = f"{refusal.message} {detail}".strip()
     envelope: dict[str, Any]
     if family == "anthropic":
