@@ -9,26 +9,41 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterable
+from typing import NamedTuple
 
 from dataplane.adapters.originals import StoreLimits
 from dataplane.adapters.stores import retention
 from dataplane.adapters.stores.cipher import SealedError, key_id_of
 from dataplane.adapters.stores.retention import BATCHED
 from dataplane.adapters.stores.sqlite_writer import Transaction, fill_of
-from dataplane.core.effects import Commit, FrozenDecision
+from dataplane.core.effects import FrozenDecision
 
 FROZEN = "frz"
+# A decision's replacement, and whether it was lost.
+_KNOWN = """
+SELECT (SELECT replacement FROM frozen WHERE session = ?1 AND component = ?2 AND k = ?3),
+  EXISTS(SELECT 1 FROM lost WHERE session = ?1 AND component = ?2 AND k = ?3)
+"""
+_DROP = "DELETE FROM frozen WHERE session = ? AND component = ? AND k = ?"
+_FIND_AGAIN = "DELETE FROM lost WHERE session = ? AND component = ? AND k = ?"
+
+
+class Session(NamedTuple):
+    """A live session. renewed: when (s) that was last. is_new: there is one more of its kind."""
+
+    renewed: float
+    is_new: bool
 
 
 def ensure_session(
     tx: Transaction, session: str, kind: str, at: float, limits: StoreLimits
-) -> bool:
-    """A live row for this session; one that has expired is dropped first.
+) -> Session:
+    """The live row of this session; one that has expired is dropped first.
 
     kind: own when it was opened itself, alias when it is known by another's alias, bare when it
-    has no turns. Returns whether there is one more of that kind now.
+    has no turns.
     """
-    sql = "SELECT kind, expires FROM session WHERE session = ?"
+    sql = "SELECT kind, expires, renewed FROM session WHERE session = ?"
     row = tx.execute(sql, (session,)).fetchone()
     if row and not BATCHED.is_live(row[1], at):
         drop_session(tx, session, limits)
@@ -38,11 +53,11 @@ def ensure_session(
             "INSERT INTO session VALUES(?, ?, ?, ?, ?, ?)",
             (session, kind, _next_version(tx), at, at, at + limits.ttl_s),
         )
-        return True
+        return Session(at, is_new=True)
     if row[0] != kind and (kind == "own" or row[0] == "bare"):
         tx.execute("UPDATE session SET kind = ? WHERE session = ?", (kind, session))
-        return True
-    return False
+        return Session(row[2], is_new=True)
+    return Session(row[2], is_new=False)
 
 
 def _next_version(tx: Transaction) -> int:
@@ -76,16 +91,19 @@ def _forget_turns(tx: Transaction, session: str) -> None:
     )
 
 
-def freeze(tx: Transaction, wanted: Commit, decision: FrozenDecision, limits: StoreLimits) -> None:
-    """Remember one decision; its originals are durable already, in this transaction or before."""
-    session = wanted.scope.session
-    ensure_session(tx, session, "bare", wanted.at, limits)
+def freeze(tx: Transaction, session: str, decision: FrozenDecision, limits: StoreLimits) -> None:
+    """Remember one decision of a live session; its originals are durable already, in this
+    transaction or before.
+    """
     name = (session, decision.component, decision.decision_key)
-    if _known_replacement(tx, name) == decision.replacement:
-        return
-    tx.execute("DELETE FROM frozen WHERE session = ? AND component = ? AND k = ?", name)
-    repaired = tx.execute("DELETE FROM lost WHERE session = ? AND component = ? AND k = ?", name)
-    tx.happened["frozen_repaired"] += repaired.rowcount
+    known, was_lost = tx.execute(_KNOWN, name).fetchone()
+    if known is not None:
+        if _in_clear(tx, name, known) == decision.replacement:
+            return
+        tx.execute(_DROP, name)
+    if was_lost:
+        tx.execute(_FIND_AGAIN, name)
+        tx.happened["frozen_repaired"] += 1
     pinned = retention.admits_pin(limits, fill_of(tx))
     frozen = tx.execute(
         "INSERT INTO frozen(session, component, k, replacement, pinned) VALUES(?, ?, ?, ?, ?)",
@@ -95,14 +113,10 @@ def freeze(tx: Transaction, wanted: Commit, decision: FrozenDecision, limits: St
         tx.execute("INSERT OR IGNORE INTO names VALUES(?, ?)", (frozen, id_))
 
 
-def _known_replacement(tx: Transaction, name: tuple[str, str, str]) -> str | None:
-    """The replacement that is remembered, None also for one that does not open."""
-    sql = "SELECT replacement FROM frozen WHERE session = ? AND component = ? AND k = ?"
-    row = tx.execute(sql, name).fetchone()
-    if row is None:
-        return None
+def _in_clear(tx: Transaction, name: tuple[str, str, str], kept: str | bytes) -> str | None:
+    """The replacement that is remembered, None for one that does not open."""
     try:
-        return tx.cipher.open_text(FROZEN, place_of(*name), row[0])
+        return tx.cipher.open_text(FROZEN, place_of(*name), kept)
     except SealedError:
         return None
 
@@ -130,16 +144,10 @@ def take_back(tx: Transaction, session: str, decisions: Iterable[FrozenDecision]
     """Forget decisions that became durable too late: their request went out without them."""
     for decision in decisions:
         name = (session, decision.component, decision.decision_key)
-        if _known_replacement(tx, name) == decision.replacement:
-            tx.execute("DELETE FROM frozen WHERE session = ? AND component = ? AND k = ?", name)
+        known, _ = tx.execute(_KNOWN, name).fetchone()
+        if known is not None and _in_clear(tx, name, known) == decision.replacement:
+            tx.execute(_DROP, name)
     _outdate(tx, session)
-
-
-def last_renewal(tx: Transaction, session: str) -> float:
-    """When (s) the session, with its decisions, was renewed last."""
-    sql = "SELECT renewed FROM session WHERE session = ?"
-    renewed: float = tx.execute(sql, (session,)).fetchone()[0]
-    return renewed
 
 
 def drop_session(tx: Transaction, session: str, limits: StoreLimits) -> None:

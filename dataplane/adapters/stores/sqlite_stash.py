@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import hashlib
+import math
 import sqlite3
 import threading
 from collections.abc import Iterable
@@ -70,19 +71,37 @@ def commit(tx: Transaction, wanted: Commit, limits: StoreLimits) -> Landed:
     for payload in wanted.payloads:
         if reason := _stash(tx, wanted, payload, limits, landed.renewed):
             refused[payload.marker_id] = reason
-    for decision in wanted.decisions:
-        if all(id_ not in refused and _holds(tx, id_) for id_ in decision.marker_ids):
-            sqlite_decisions.freeze(tx, wanted, decision, limits)
-            # Not before the session's own renewal: a decision must not outlive its originals.
-            at = max(wanted.at, sqlite_decisions.last_renewal(tx, wanted.scope.session))
-            renew(tx, decision.marker_ids, at, limits)
-            landed.renewed |= dict.fromkeys(decision.marker_ids, at)
+    ids = frozenset(payload.marker_id for payload in wanted.payloads)
+    landed.committed = Committed(ids - refused.keys(), refused)
+    _freeze(tx, wanted, limits, landed)
     if tx.connection.total_changes != before:
         sqlite_decisions.evict_overflow(tx, limits)
         tx.happened["commits"] += 1
-    ids = frozenset(payload.marker_id for payload in wanted.payloads)
-    landed.committed = Committed(ids - refused.keys(), refused)
     return landed
+
+
+def _freeze(tx: Transaction, wanted: Commit, limits: StoreLimits, landed: Landed) -> None:
+    """The decisions whose originals are all durable, each renewed with the session."""
+    durable, refused = landed.committed.durable, landed.committed.refused
+    decisions = [
+        decision
+        for decision in wanted.decisions
+        if all(
+            id_ in durable or (id_ not in refused and _holds(tx, id_))
+            for id_ in decision.marker_ids
+        )
+    ]
+    if not decisions:
+        return
+    name = wanted.scope.session
+    session = sqlite_decisions.ensure_session(tx, name, "bare", wanted.at, limits)
+    # Not before the session's own renewal: a decision must not outlive its originals.
+    at = max(wanted.at, session.renewed)
+    for decision in decisions:
+        sqlite_decisions.freeze(tx, name, decision, limits)
+    named = dict.fromkeys(id_ for decision in decisions for id_ in decision.marker_ids)
+    renew(tx, [id_ for id_ in named if landed.renewed.get(id_, -math.inf) < at], at, limits)
+    landed.renewed |= dict.fromkeys(named, at)
 
 
 def _stash(
@@ -93,20 +112,25 @@ def _stash(
     renewed: dict[str, float],
 ) -> Refused | None:
     at, id_ = wanted.at, payload.marker_id
-    sql = "SELECT sha, size, touched, expires FROM stash WHERE k = ?"
-    row = tx.execute(sql, (id_,)).fetchone()
-    if row and not BATCHED.is_live(row[3], at):
+    was_minted, *row = tx.execute(
+        "SELECT ledger.k IS NOT NULL, sha, size, touched, expires FROM (SELECT ? AS wanted) "
+        "LEFT JOIN ledger ON ledger.k = wanted LEFT JOIN stash ON stash.k = wanted",
+        (id_,),
+    ).fetchone()
+    sha, size, touched, expires = row
+    if sha is not None and not BATCHED.is_live(expires, at):
         _expire(tx, [id_], at)
-        row = None
-    if row is None:
+        sha = None
+    if sha is None:
         if not payload.renews and not _has_room(tx, len(payload.original), at, limits):
             tx.happened["stash_refused"] += 1
             return Refused.FULL
+        tx.happened["stash_revived"] += bool(was_minted or payload.renews)
         _insert(tx, payload, at, limits)
         renewed[id_] = at
-    elif row[1] != len(payload.original) or row[0] != _sha(payload.original):
+    elif size != len(payload.original) or sha != _sha(payload.original):
         return Refused.COLLISION
-    elif BATCHED.renewal_is_due(row[2], at, limits.ttl_s):
+    elif BATCHED.renewal_is_due(touched, at, limits.ttl_s):
         renew(tx, [id_], at, limits)
         renewed[id_] = at
     owner = (id_, wanted.scope.principal, wanted.scope.session)
@@ -133,9 +157,6 @@ def _has_room(tx: Transaction, size: int, at: float, limits: StoreLimits) -> boo
 
 def _insert(tx: Transaction, payload: Payload, at: float, limits: StoreLimits) -> None:
     id_ = payload.marker_id
-    known = tx.execute("SELECT 1 FROM ledger WHERE k = ?", (id_,)).fetchone()
-    if known or payload.renews:
-        tx.happened["stash_revived"] += 1
     packed, stored = _pack(tx.cipher, id_, payload.original)
     body = tx.execute("INSERT INTO body(v) VALUES(?)", (stored,)).lastrowid
     tx.execute(
@@ -192,9 +213,9 @@ def _reseal(tx: Transaction, marker_id: str) -> None:
 
 def renew(tx: Transaction, marker_ids: Iterable[str], at: float, limits: StoreLimits) -> None:
     """Slide the expiry; a clock that runs behind never shortens it."""
-    if not tx.renews:
-        return
     ids = list(marker_ids)
+    if not tx.renews or not ids:
+        return
     tx.connection.executemany(
         "UPDATE stash SET touched = max(touched, ?), expires = max(expires, ?) WHERE k = ?",
         [(at, at + limits.ttl_s, id_) for id_ in ids],

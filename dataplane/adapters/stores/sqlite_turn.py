@@ -29,6 +29,16 @@ _NEWEST = f"AND owner.id > ? ORDER BY owner.id DESC LIMIT {retention.OWNED_IDS}"
 _BY_PRINCIPAL = f"{_OWNED}WHERE principal = ? {_NEWEST}"
 _BY_SESSION = f"{_OWNED}WHERE session = ? {_NEWEST}"
 
+# The epochs of a session and of its tenant, then the newest id of each list, -1 for an empty one.
+_NEWEST_OF_EACH = """
+SELECT session.version, generation,
+  ifnull((SELECT max(id) FROM frozen WHERE frozen.session = ?1), -1),
+  ifnull((SELECT max(id) FROM kept), -1),
+  ifnull((SELECT max(id) FROM owner WHERE principal = ?2), -1),
+  ifnull((SELECT max(id) FROM owner WHERE owner.session = ?1), -1)
+FROM tally, session WHERE session.session = ?1
+"""
+
 
 class Mark(NamedTuple):
     """How far a list was read. epoch: changes when something was taken from it. last: newest id."""
@@ -95,15 +105,19 @@ def record(tx: Transaction, wanted: OpenTurn, limits: StoreLimits) -> Recorded:
     """Write one turn."""
     scope, at = wanted.scope, wanted.at
     alias = scope.alias if scope.alias != scope.session else ""
-    created = sqlite_decisions.ensure_session(tx, scope.session, "own", at, limits)
-    if alias:
-        created |= sqlite_decisions.ensure_session(tx, alias, "alias", at, limits)
+    names = {scope.session: "own", alias: "alias"} if alias else {scope.session: "own"}
+    sessions = {
+        name: sqlite_decisions.ensure_session(tx, name, kind, at, limits)
+        for name, kind in names.items()
+    }
     own = _turn(tx, scope.session, scope.thread)
     previous = _record(tx, wanted, own, alias)
-    renewed = _renew_session(tx, scope.session, at, limits)
-    if alias:
-        renewed += _renew_session(tx, alias, at, limits)
-    if created:
+    renewed = [
+        marker_id
+        for name, session in sessions.items()
+        for marker_id in _renew_session(tx, name, session.renewed, at, limits)
+    ]
+    if any(session.is_new for session in sessions.values()):
         sqlite_decisions.cap_sessions(tx, (scope.session, alias), limits)
     return Recorded(previous, own.at if own else None, renewed)
 
@@ -134,11 +148,12 @@ def _put_turn(tx: Transaction, session: str, thread: str, turn: PastTurn) -> Non
     )
 
 
-def _renew_session(tx: Transaction, session: str, at: float, limits: StoreLimits) -> list[str]:
+def _renew_session(
+    tx: Transaction, session: str, renewed: float, at: float, limits: StoreLimits
+) -> list[str]:
     """Slide the session with the originals its decisions name, in that order of expiry; returns
     the ids renewed, none when the last renewal is recent enough.
     """
-    renewed = sqlite_decisions.last_renewal(tx, session)
     tx.execute("UPDATE session SET touched = max(touched, ?) WHERE session = ?", (at, session))
     if not tx.renews or not BATCHED.renewal_is_due(renewed, at, limits.ttl_s):
         return []
@@ -158,10 +173,10 @@ def _renew_session(tx: Transaction, session: str, at: float, limits: StoreLimits
 
 
 def _read(tx: Transaction, scope: Scope, seen: Seen, recorded: Recorded) -> TurnRead:
-    sql = "SELECT version FROM session WHERE session = ?"
-    version: int = tx.execute(sql, (scope.session,)).fetchone()[0]
-    generation: int = tx.execute("SELECT generation FROM tally").fetchone()[0]
-    frozen = _added(tx, _FROZEN, (scope.session,), seen.frozen, version)
+    about = (scope.session, scope.principal)
+    version, generation, *newest = tx.execute(_NEWEST_OF_EACH, about).fetchone()
+    frozen_to, kept_to, principal_to, session_to = newest
+    frozen = _added(tx, _FROZEN, (scope.session,), seen.frozen, Mark(version, frozen_to))
     lost = tx.execute(_LOST, (scope.session,)).fetchall() if frozen.whole else []
     frozen = replace(frozen, rows=_opened(tx, scope.session, frozen.rows, lost))
     return TurnRead(
@@ -169,9 +184,17 @@ def _read(tx: Transaction, scope: Scope, seen: Seen, recorded: Recorded) -> Turn
         own_at=recorded.own_at,
         frozen=frozen,
         lost=lost,
-        kept=_added(tx, _KEPT, (), seen.kept, generation),
-        by_principal=_added(tx, _BY_PRINCIPAL, (scope.principal,), seen.by_principal, generation),
-        by_session=_added(tx, _BY_SESSION, (scope.session,), seen.by_session, generation),
+        kept=_added(tx, _KEPT, (), seen.kept, Mark(generation, kept_to)),
+        by_principal=_added(
+            tx,
+            _BY_PRINCIPAL,
+            (scope.principal,),
+            seen.by_principal,
+            Mark(generation, principal_to),
+        ),
+        by_session=_added(
+            tx, _BY_SESSION, (scope.session,), seen.by_session, Mark(generation, session_to)
+        ),
         renewed=recorded.renewed,
     )
 
@@ -198,10 +221,12 @@ def _opened(
     return opened
 
 
-def _added(tx: Transaction, sql: str, about: tuple[str, ...], seen: Mark, epoch: int) -> Delta[Any]:
+def _added(
+    tx: Transaction, sql: str, about: tuple[str, ...], seen: Mark, newest: Mark
+) -> Delta[Any]:
     """The rows of `sql` newer than seen, or all of them when the epoch is another one."""
-    whole = seen.epoch != epoch
+    whole = seen.epoch != newest.epoch
     since = -1 if whole else seen.last
-    rows = tx.execute(sql, (*about, since)).fetchall()
+    rows = tx.execute(sql, (*about, since)).fetchall() if newest.last > since else []
     last = max(rows[0][0], rows[-1][0]) if rows else since
-    return Delta(whole, rows, Mark(epoch, last))
+    return Delta(whole, rows, Mark(newest.epoch, last))

@@ -3,6 +3,9 @@
 Source: 03-proxy-and-recovery.md 5.6; 06-stack.md 10. What waits in the queue is taken together,
 one transaction per tenant file, and the futures are resolved after its COMMIT has returned. An
 intent whose caller has given up is left out; one that fails takes nobody else with it.
+
+Every statement gives the interpreter away and must wait to get it back, so under load the number of
+statements decides how long a commit takes: what can be asked in one is asked in one.
 """
 
 from __future__ import annotations
@@ -33,6 +36,10 @@ SWEEP_EVERY_S = 60.0
 SWEEP_ROWS = 500
 _SWEEP_MORE_S = 0.1
 _SHUT_S = 0.25
+_FILL = "SELECT payloads, bytes, pinned, overflow, kept FROM tally"  # in the order of Fill
+_LEFT_BEHIND = """
+SELECT payloads, bytes, pinned, overflow, kept, (SELECT v FROM meta WHERE k = 'reset_at') FROM tally
+"""
 _log = logging.getLogger("headrace.store")
 
 
@@ -131,8 +138,7 @@ Outcome = tuple[Intent, Any, Exception | None]
 
 def fill_of(tx: Transaction) -> Fill:
     """What the file holds now, as its own triggers counted it."""
-    sql = "SELECT payloads, bytes, pinned, overflow, kept FROM tally"
-    return Fill(*tx.execute(sql).fetchone())
+    return Fill(*tx.execute(_FILL).fetchone())
 
 
 class Checkpointer:
@@ -306,7 +312,7 @@ class Writer:
             connection.execute("BEGIN IMMEDIATE")
             try:
                 outcomes: list[Outcome] = [(intent, intent.run(tx), None) for intent in live]
-                fill, reset_at = fill_of(tx), _reset_at(tx)
+                fill, reset_at = _left_behind(tx)
                 given_up = any(intent.abandoned for intent in live)
                 failpoints.reached("before_commit")
                 connection.execute("ROLLBACK" if given_up else "COMMIT")
@@ -361,6 +367,7 @@ def _settle(future: asyncio.Future[Any], result: Any, error: Exception | None) -
         future.set_result(result)
 
 
-def _reset_at(tx: Transaction) -> float | None:
-    row = tx.execute("SELECT v FROM meta WHERE k = 'reset_at'").fetchone()
-    return row[0] if row else None
+def _left_behind(tx: Transaction) -> tuple[Fill, float | None]:
+    """What the file holds now, and when its ledger lost its past, if it did."""
+    *fill, reset_at = tx.execute(_LEFT_BEHIND).fetchone()
+    return Fill(*fill), reset_at
