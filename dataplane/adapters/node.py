@@ -26,7 +26,7 @@ from dataplane.adapters.lastgood import LastGood
 from dataplane.adapters.limits import Limits
 from dataplane.adapters.observing import Observer
 from dataplane.adapters.pages import MetricsPages
-from dataplane.adapters.proxy import CLIENT_GONE, Proxy, Ticket
+from dataplane.adapters.proxy import CLIENT_GONE, Proxy
 from dataplane.adapters.publishing import Publisher
 from dataplane.adapters.snapshot_file import node_identity
 from dataplane.adapters.snapshots import Snapshots, Tenant
@@ -34,6 +34,7 @@ from dataplane.adapters.stores import StoreSet
 from dataplane.adapters.stores.choice import chosen
 from dataplane.adapters.stores.tally import COUNTERS
 from dataplane.adapters.telemetry import Telemetry
+from dataplane.adapters.ticket import Ticket
 from dataplane.adapters.uplink import Sink, Uplink
 from dataplane.adapters.upstream import UpstreamClient
 from dataplane.core import tokens

@@ -21,8 +21,9 @@ from dataplane.adapters import logs
 from dataplane.adapters.drive import drive_apart, performer
 from dataplane.adapters.stores import StoreSet
 from dataplane.adapters.telemetry import Telemetry
+from dataplane.core.asked import Asked
 from dataplane.core.effects import Effect, OpenTurn, PastTurn, SessionView
-from dataplane.core.exchange import Asked, Exchange, Outgoing
+from dataplane.core.exchange import Exchange, Outgoing
 from dataplane.core.plan import Plan
 
 log = logging.getLogger("headrace.observing")

@@ -8,34 +8,26 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from collections.abc import Awaitable, Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import partial
-from typing import Any
 
 from dataplane.adapters import logs
-from dataplane.adapters.drive import Driver, drive
+from dataplane.adapters.client_answer import ClientAnswer
+from dataplane.adapters.drive import drive
 from dataplane.adapters.http import Call, Decoder, DisconnectedError, RefusedError
-from dataplane.adapters.limits import BodyRoom
 from dataplane.adapters.observing import Job, Observer
-from dataplane.adapters.snapshots import Tenant
+from dataplane.adapters.ticket import Ticket
 from dataplane.adapters.upstream import Response, UpstreamClient, UpstreamError
 from dataplane.core import bypass
-from dataplane.core.config.overrides import Ignored
-from dataplane.core.config.resource import Upstream
-from dataplane.core.credential import CredentialPlan
-from dataplane.core.effects import Effect
-from dataplane.core.exchange import Asked, Exchange, Outgoing
+from dataplane.core.asked import Asked
+from dataplane.core.exchange import Exchange, Outgoing
 from dataplane.core.expand.opening import open_relay
-from dataplane.core.expand.plain import PlainRelay, PlainStream
-from dataplane.core.expand.relay import EVENT_STREAM, JSON, Answer, Deliver, Outcome, Relay
+from dataplane.core.expand.plain import PlainRelay
+from dataplane.core.expand.relay import Answer, Deliver, Relay
 from dataplane.core.lineage import Lineages
-from dataplane.core.plan import Plan
-from dataplane.core.record import Record
 from dataplane.core.resend import REFUSALS_OF_A_BODY, Resends
-from dataplane.core.route import Route
 from dataplane.core.wire import stored_state
-from dataplane.core.wire.headers import client_headers, upstream_headers
+from dataplane.core.wire.headers import upstream_headers
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.usage import Reading, total
 from dataplane.settings import Settings
@@ -43,31 +35,6 @@ from dataplane.settings import Settings
 log = logging.getLogger("headrace.proxy")
 CLIENT_GONE = 499
 _UNKNOWN_USAGE = (Reading.UNPARSED, Reading.UNREADABLE)
-
-
-@dataclass(slots=True)
-class Ticket:
-    """Everything that is fixed for one request once its caller is known."""
-
-    call: Call
-    route: Route
-    tenant: Tenant
-    principal: str
-    record: Record
-    upstream: Upstream
-    credential: CredentialPlan
-    driver: Driver
-    perform: Callable[[Effect], Awaitable[Any]]
-    persists: bool
-    room: BodyRoom
-    plan: Plan
-    ignored: Ignored | None = None
-
-    @property
-    def guards_state(self) -> bool:
-        """Another tenant may have stored what this request could name."""
-        shared = self.credential.is_held and not self.upstream.allow_server_state
-        return shared and self.route.names_stored_state
 
 
 class Proxy:
@@ -217,7 +184,7 @@ class _Carrying:
             self._observe(outgoing)
         try:
             self._relay = self._open_relay(response, outgoing)
-            answer = _ClientAnswer(self._ticket, response, self._relay)
+            answer = ClientAnswer(self._ticket, response, self._relay)
             verdict = await self._round(response, answer)
             while isinstance(verdict, Answer):
                 response.close()
@@ -281,7 +248,7 @@ class _Carrying:
             stores=outgoing.stores,
         )
 
-    async def _round(self, response: Response, answer: _ClientAnswer) -> Deliver | Answer:
+    async def _round(self, response: Response, answer: ClientAnswer) -> Deliver | Answer:
         """Relay one upstream body; the verdict on it."""
         relay, complete = answer.relay, True
         decoder = Decoder(response.content_encoding if answer.decodes else "")
@@ -294,7 +261,7 @@ class _Carrying:
         return relay.end_round(complete=complete)
 
     async def _continue(
-        self, verdict: Answer, answer: _ClientAnswer
+        self, verdict: Answer, answer: ClientAnswer
     ) -> tuple[Response, Deliver | Answer]:
         """Answer the model's recovery calls and relay what it says with the originals in hand.
 
@@ -333,69 +300,3 @@ class _Carrying:
             record.usage = total(relay.usage)
         record.model = relay.model or record.model
         record.buffered = relay.buffered
-
-
-class _ClientAnswer:
-    """The response to the client: one head, then bytes, from however many upstream rounds."""
-
-    def __init__(self, ticket: Ticket, response: Response, relay: Relay) -> None:
-        record = ticket.record
-        self.relay = relay
-        self.response = response
-        self._call = ticket.call
-        self._record = record
-        self._ignored = ticket.ignored
-        self._started_at = time.perf_counter()
-        self._started = False
-        self._inspects = not isinstance(relay, PlainRelay | PlainStream)
-        decoder = Decoder(response.content_encoding)
-        is_read = ticket.route.dialect is not None and decoder.known
-        self.decodes = is_read and not decoder.is_identity
-        record.streamed = response.content_type == EVENT_STREAM
-
-    async def write(self, out: bytes) -> None:
-        if not self._started and (out or not self._waits_for_body):
-            await self._start(length=None)
-        if out:
-            if self._record.first_byte_ms is None:
-                self._record.first_byte_ms = (time.perf_counter() - self._started_at) * 1000
-            await self._call.write(out)
-
-    @property
-    def _waits_for_body(self) -> bool:
-        """An inspected JSON body has no head until it is known which round it comes from."""
-        return self._inspects and self.response.content_type == JSON
-
-    async def _start(self, *, length: int | None) -> None:
-        self._started = True
-        changed = self._inspects or self.decodes
-        headers = client_headers(
-            self.response.headers, changed=changed, streams=self._record.streamed
-        )
-        headers.append((b"x-context-guru-request-id", self._call.request_id.encode()))
-        if self._record.report is not None:
-            headers += self._record.report.headers
-        if self._ignored is not None:
-            headers.append(self._ignored.header)
-        if length is not None and changed and not self._record.streamed:
-            headers.append((b"content-length", b"%d" % length))
-        await self._call.start(self.response.status, headers)
-
-    async def finish(self, verdict: Deliver) -> None:
-        """The last bytes. A body that broke off is left open, so that nobody takes it for whole."""
-        self._record.outcome = _OUTCOMES.get(verdict.outcome, "ok")
-        cut_body = verdict.outcome is Outcome.TRUNCATED and not self._record.streamed
-        if not self._started:
-            await self._start(length=None if cut_body else len(verdict.rest))
-        if cut_body:
-            if verdict.rest:
-                await self._call.write(verdict.rest)
-            return
-        await self._call.write(verdict.rest, more=False)
-
-
-_OUTCOMES = {
-    Outcome.ERROR: "error",
-    Outcome.TRUNCATED: "truncated",
-    Outcome.NEXT_CUT: "truncated",
-}

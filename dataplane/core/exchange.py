@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 from dataplane.core import bypass, lifetime, pipeline
+from dataplane.core.asked import Asked
 from dataplane.core.declaration import Gate
 from dataplane.core.effects import (
     Commit,
@@ -24,11 +25,11 @@ from dataplane.core.effects import (
 from dataplane.core.expand import repair, tool
 from dataplane.core.expand.recovery import CONTINUATION_MAX_BYTES, Recoveries, Recovery
 from dataplane.core.expand.relay import Call, ToolResult
-from dataplane.core.lineage import MAIN, Prints, prints_of
+from dataplane.core.lineage import prints_of
 from dataplane.core.located import located
 from dataplane.core.plan import Plan
 from dataplane.core.report import RunReport
-from dataplane.core.resend import FREE, Restraint
+from dataplane.core.resend import FREE
 from dataplane.core.run import Conditions, Run
 from dataplane.core.session import Identity, identify
 from dataplane.core.wire import envelope
@@ -39,31 +40,6 @@ from dataplane.core.wire.splice import Edit, append_to_array, splice, string_lit
 
 # Bodies that are compacted for their caller: no provider has cached what precedes them here.
 COMPACT_THREAD = "compact"
-
-
-@dataclass(frozen=True, slots=True)
-class Asked:
-    """What the request says outside its body.
-
-    at: seconds, the instant that everything in this request is decided by. force_model: the
-    operator's model for the whole process, "" for none. stays_here: the result goes back to the
-    caller and not to a provider, so nothing is declared in it and no turn of the agent is counted.
-    restraint: what a session of the tenant must not send, because a provider refused it.
-    thread_of: which lineage of such a session a history continues.
-    """
-
-    dialect: Dialect
-    tenant: str = ""
-    principal: str = ""
-    at: float = 0.0
-    session_header: str = ""
-    agent_header: str = ""
-    wants_bypass: bool = False
-    is_encoded: bool = False
-    force_model: str = ""
-    stays_here: bool = False
-    restraint: Callable[[str], Restraint] = lambda _: FREE
-    thread_of: Callable[[str, Prints], str] = lambda _, __: MAIN
 
 
 @dataclass(slots=True)
@@ -188,14 +164,7 @@ class Exchange:
         life = lifetime.lifetime_of(
             asked.dialect.family, conversation.model, ("1h",) if conversation.offers_1h else ()
         )
-        self.turn = OpenTurn(
-            scope,
-            len(conversation.messages),
-            asked.at,
-            life.ttl_s,
-            offered=closed is None and self._advertises(conversation, offered=False),
-            decides=closed is None and self._plan.decides,
-        )
+        self.turn = self._turn_of(conversation, scope, life, is_open=closed is None)
         view: SessionView = yield self.turn
         self.previous = view.previous
         outgoing = Outgoing(
@@ -215,6 +184,19 @@ class Exchange:
             self._shaping = _Shaping(conversation, view, life, outgoing)
             yield from self._rewrite(self._shaping)
         return outgoing
+
+    def _turn_of(
+        self, conversation: Conversation, scope: Scope, life: lifetime.Lifetime, *, is_open: bool
+    ) -> OpenTurn:
+        """is_open: the request may be shaped."""
+        return OpenTurn(
+            scope,
+            len(conversation.messages),
+            self.asked.at,
+            life.ttl_s,
+            offered=is_open and self._advertises(conversation, offered=False),
+            decides=is_open and self._plan.decides,
+        )
 
     def _identity_of(self, conversation: Conversation) -> Identity:
         asked = self.asked

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 
+from dataplane.core.asked import Asked
 from dataplane.core.components import cachesplit
 from dataplane.core.config.resource import Host
-from dataplane.core.exchange import Asked, Exchange
+from dataplane.core.exchange import Exchange
 from dataplane.core.pipeline import PipelineStep
 from dataplane.core.plan import Plan
 from dataplane.core.wire.message import Dialect

@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
+from dataplane.core.asked import Asked
 from dataplane.core.effects import Found, OpenTurn, Recall, Recalled, SessionView
-from dataplane.core.exchange import Asked, Exchange
+from dataplane.core.exchange import Exchange
 from dataplane.core.expand.repair import answered_calls
 from dataplane.core.expand.tool import ADJUDICATE_ANSWER
 from dataplane.core.plan import Plan

@@ -1,0 +1,78 @@
+"""The response to the client, head and bytes, from however many upstream rounds."""
+
+from __future__ import annotations
+
+import time
+
+from dataplane.adapters.http import Decoder
+from dataplane.adapters.ticket import Ticket
+from dataplane.adapters.upstream import Response
+from dataplane.core.expand.plain import PlainRelay, PlainStream
+from dataplane.core.expand.relay import EVENT_STREAM, JSON, Deliver, Outcome, Relay
+from dataplane.core.wire.headers import client_headers
+
+
+class ClientAnswer:
+    """The response to the client: one head, then bytes, from however many upstream rounds."""
+
+    def __init__(self, ticket: Ticket, response: Response, relay: Relay) -> None:
+        record = ticket.record
+        self.relay = relay
+        self.response = response
+        self._call = ticket.call
+        self._record = record
+        self._ignored = ticket.ignored
+        self._started_at = time.perf_counter()
+        self._started = False
+        self._inspects = not isinstance(relay, PlainRelay | PlainStream)
+        decoder = Decoder(response.content_encoding)
+        is_read = ticket.route.dialect is not None and decoder.known
+        self.decodes = is_read and not decoder.is_identity
+        record.streamed = response.content_type == EVENT_STREAM
+
+    async def write(self, out: bytes) -> None:
+        if not self._started and (out or not self._waits_for_body):
+            await self._start(length=None)
+        if out:
+            if self._record.first_byte_ms is None:
+                self._record.first_byte_ms = (time.perf_counter() - self._started_at) * 1000
+            await self._call.write(out)
+
+    @property
+    def _waits_for_body(self) -> bool:
+        """An inspected JSON body has no head until it is known which round it comes from."""
+        return self._inspects and self.response.content_type == JSON
+
+    async def _start(self, *, length: int | None) -> None:
+        self._started = True
+        changed = self._inspects or self.decodes
+        headers = client_headers(
+            self.response.headers, changed=changed, streams=self._record.streamed
+        )
+        headers.append((b"x-context-guru-request-id", self._call.request_id.encode()))
+        if self._record.report is not None:
+            headers += self._record.report.headers
+        if self._ignored is not None:
+            headers.append(self._ignored.header)
+        if length is not None and changed and not self._record.streamed:
+            headers.append((b"content-length", b"%d" % length))
+        await self._call.start(self.response.status, headers)
+
+    async def finish(self, verdict: Deliver) -> None:
+        """The last bytes. A body that broke off is left open, so that nobody takes it for whole."""
+        self._record.outcome = _OUTCOMES.get(verdict.outcome, "ok")
+        cut_body = verdict.outcome is Outcome.TRUNCATED and not self._record.streamed
+        if not self._started:
+            await self._start(length=None if cut_body else len(verdict.rest))
+        if cut_body:
+            if verdict.rest:
+                await self._call.write(verdict.rest)
+            return
+        await self._call.write(verdict.rest, more=False)
+
+
+_OUTCOMES = {
+    Outcome.ERROR: "error",
+    Outcome.TRUNCATED: "truncated",
+    Outcome.NEXT_CUT: "truncated",
+}
