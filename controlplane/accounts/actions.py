@@ -6,6 +6,7 @@ Source: 04-controlplane-and-dashboard.md sections 1.1, 1.2, 8.8.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from datetime import datetime, timedelta
 from typing import Any
 
@@ -21,6 +22,7 @@ from controlplane.accounts.models import (
     TenantUpstream,
     Upstream,
 )
+from controlplane.accounts.policies import checked_policy
 from controlplane.accounts.tokens import OVERLAP, checked_overlap
 from controlplane.audit.actions import Actor, Subject, record
 
@@ -48,6 +50,43 @@ def create_tenant(
     tenant.save()
     record("tenant.create", subject_of(tenant), by, after={"slug": slug, "label": tenant.label})
     return tenant
+
+
+@transaction.atomic
+def change_organisation(
+    organisation: Organisation, *, name: str, policy: Mapping[str, Any], by: Actor | None
+) -> Organisation:
+    """Another name, other rules for its tenants; ValidationError for a rule that is none."""
+    before = {"name": organisation.name, "policy": organisation.policy}
+    organisation.name = name.strip()
+    organisation.policy = checked_policy({**organisation.policy, **policy})
+    organisation.full_clean()
+    organisation.save(update_fields=["name", "policy"])
+    after = {"name": organisation.name, "policy": organisation.policy}
+    subject = _organisation(organisation)
+    record("organisation.change", subject, by, before=before, after=after)
+    published.publish_tenants(organisation.tenants.all(), by)
+    return organisation
+
+
+@transaction.atomic
+def change_tenant(
+    tenant: Tenant, *, label: str, rpm_limit: int, concurrent_limit: int, by: Actor | None
+) -> Tenant:
+    """What people call it and how much it may send; 0 is no limit."""
+    before = _tenant_state(tenant)
+    tenant.label, tenant.rpm_limit = label.strip(), rpm_limit
+    tenant.concurrent_limit = concurrent_limit
+    tenant.full_clean()
+    tenant.save(update_fields=["label", "rpm_limit", "concurrent_limit"])
+    record("tenant.change", subject_of(tenant), by, before=before, after=_tenant_state(tenant))
+    published.publish_tenant(tenant, by)
+    return tenant
+
+
+def _tenant_state(tenant: Tenant) -> dict[str, Any]:
+    names = ("label", "rpm_limit", "concurrent_limit")
+    return {name: getattr(tenant, name) for name in names}
 
 
 @transaction.atomic

@@ -18,6 +18,7 @@ from django.utils import timezone
 from controlplane.accounts import secrets
 from controlplane.accounts.models import Invitation, Membership, Organisation, Tenant, User
 from controlplane.accounts.problems import LastManagerError, LinkError
+from controlplane.accounts.scopes import person_behind
 from controlplane.audit.actions import Actor, Subject, record
 
 INVITATION_LIFETIME = timedelta(days=7)
@@ -78,7 +79,7 @@ def invite(
     email: str,
     organisation: Organisation | None,
     role: str,
-    by: User | None,
+    by: Actor | None,
     *,
     tenants: Sequence[Tenant] = (),
 ) -> tuple[Invitation, str]:
@@ -99,7 +100,7 @@ def invite(
         organisation=organisation,
         role=role,
         token_hash=link.digest,
-        created_by=by,
+        created_by=person_behind(by),
         expires_at=timezone.now() + INVITATION_LIFETIME,
     )
     invitation.full_clean()

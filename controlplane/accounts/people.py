@@ -47,6 +47,12 @@ def rename(user: User, display_name: str, by: Actor | None) -> None:
     record("user.rename", _user(user), by, before=before, after=after)
 
 
+def choose_theme(user: User, theme: str) -> None:
+    """Light, dark or as the system; a matter of taste and of no trail."""
+    user.theme = theme
+    user.save(update_fields=["theme"])
+
+
 @transaction.atomic
 def set_password(user: User, password: str, by: Actor | None) -> None:
     """Sessions opened with the earlier password end."""

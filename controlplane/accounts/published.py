@@ -69,5 +69,9 @@ def publish_tenant(tenant: Tenant, by: Actor | None) -> None:
     publish([(resource.TENANT, tenant.uid)], by=name_of(by))
 
 
+def publish_tenants(tenants: Iterable[Tenant], by: Actor | None) -> None:
+    publish([(resource.TENANT, tenant.uid) for tenant in tenants], by=name_of(by))
+
+
 def name_of(by: Actor | None) -> str:
     return by.actor_label if by else "system"

@@ -13,6 +13,7 @@ from django.db.models import Q, QuerySet
 
 from controlplane.accounts.models import ApiToken, Membership, Organisation, Tenant, User
 from controlplane.accounts.roles import PERMISSIONS, checked_name
+from controlplane.audit.actions import Actor
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,6 +30,13 @@ class Principal:
     @property
     def actor_label(self) -> str:
         return f"{self.user.email} ({self.token.name})" if self.token else self.user.email
+
+
+def person_behind(by: Actor | None) -> User | None:
+    """The person who did it, with their own hands or by a token; None for the product itself."""
+    if isinstance(by, Principal):
+        return by.user
+    return by if isinstance(by, User) else None
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,7 +15,7 @@ from django.utils import timezone
 from controlplane.accounts import secrets
 from controlplane.accounts.models import ApiToken, Membership, Organisation, Tenant, User
 from controlplane.accounts.roles import PERMISSIONS
-from controlplane.accounts.scopes import Principal, Scope
+from controlplane.accounts.scopes import Principal, Scope, person_behind
 from controlplane.audit.actions import Actor, Subject, record
 
 TOKEN_DAYS = 90
@@ -139,7 +139,7 @@ def revoke_token(token: ApiToken, by: Actor | None) -> ApiToken:
     if token.revoked_at is not None:
         return token
     token.revoked_at = timezone.now()
-    token.revoked_by = by if isinstance(by, User) else None
+    token.revoked_by = person_behind(by)
     token.save(update_fields=["revoked_at", "revoked_by"])
     record("token.revoke", _subject(token), by, before={"prefix": token.prefix})
     return token

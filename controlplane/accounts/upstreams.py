@@ -44,7 +44,7 @@ def create_upstream(
     upstream = Upstream(name=name, dialect=dialect)
     _apply(upstream, terms or UpstreamTerms(), base_url, resolve)
     upstream.save()
-    after = {"name": name, "dialect": dialect, **_state(upstream)}
+    after = {"name": name, "dialect": dialect, **state_of(upstream)}
     record("upstream.create", Subject(upstream.uid, name), by, after=after)
     published.publish_upstreams(by)
     return upstream
@@ -74,15 +74,26 @@ def change_upstream(
     resolve: Resolve = addresses_of,
 ) -> Upstream:
     """All of its terms at once; ValidationError when a tenant still uses one that is disabled."""
-    before = _state(upstream)
+    before = state_of(upstream)
     _apply(upstream, terms, base_url, resolve)
     if not terms.enabled and upstream.chosen_by.exists():
         raise ValidationError("Tenants still use this upstream.")
     upstream.save()
     subject = Subject(upstream.uid, upstream.name)
-    record("upstream.change", subject, by, before=before, after=_state(upstream))
+    record("upstream.change", subject, by, before=before, after=state_of(upstream))
     published.publish_upstreams(by)
     return upstream
+
+
+@transaction.atomic
+def remove_upstream(upstream: Upstream, by: Actor | None) -> None:
+    """ValidationError while a tenant still uses it."""
+    if upstream.chosen_by.exists():
+        raise ValidationError("Tenants still use this upstream.")
+    subject = Subject(upstream.uid, upstream.name)
+    record("upstream.remove", subject, by, before=state_of(upstream))
+    upstream.delete()
+    published.publish_upstreams(by)
 
 
 def rules_of(terms: Upstream | UpstreamTerms) -> Rules:
@@ -111,7 +122,8 @@ def _apply(upstream: Upstream, terms: UpstreamTerms, base_url: str, resolve: Res
     upstream.full_clean()
 
 
-def _state(upstream: Upstream) -> dict[str, Any]:
+def state_of(upstream: Upstream) -> dict[str, Any]:
+    """Everything that can be changed about it, as plain values."""
     terms = {name: getattr(upstream, name) for name in _NAMES if name != "key_secret"}
     held = upstream.key_secret.name if upstream.key_secret else None
     return {"base_url": upstream.base_url, "key_secret": held, **terms}

@@ -14,7 +14,8 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import ProtectedError, QuerySet
 
-from controlplane.accounts.models import Organisation, Secret, Tenant, User
+from controlplane.accounts.models import Organisation, Secret, Tenant
+from controlplane.accounts.scopes import person_behind
 from controlplane.accounts.sealing import Keyring, Sealed, SealError
 from controlplane.audit.actions import Actor, Subject, record
 from controlplane.fleet.hints import hint
@@ -45,7 +46,7 @@ class SecretRow:
 
 
 @transaction.atomic
-def put_secret(owner: Owner, name: str, value: str, *, kind: str, by: User | None) -> Secret:
+def put_secret(owner: Owner, name: str, value: str, *, kind: str, by: Actor | None) -> Secret:
     """Keep the value under the name, in place of an earlier one; owner None is the deployment.
 
     ValidationError for a malformed name, an unknown kind, an empty or over-long value.
@@ -55,7 +56,8 @@ def put_secret(owner: Owner, name: str, value: str, *, kind: str, by: User | Non
     secret = _owned(owner).select_for_update().filter(name=name).first()
     before = _state(secret) if secret else None
     secret = secret or Secret(name=name, **_place(owner))
-    secret.kind, secret.updated_by, secret.version = kind, by, secret.version + 1
+    secret.kind, secret.version = kind, secret.version + 1
+    secret.updated_by = person_behind(by)
     _fill(secret, value, keyring())
     secret.full_clean(exclude=["ciphertext"])
     secret.save()
@@ -109,7 +111,7 @@ def reveal(secret: Secret) -> str:
 def secrets_of(owner: Owner) -> Sequence[SecretRow]:
     """What the owner holds, by name, without the values."""
     found = _owned(owner).select_related("updated_by").prefetch_related("upstreams")
-    return [_row(secret) for secret in found]
+    return [row_of(secret) for secret in found]
 
 
 def keyring() -> Keyring:
@@ -145,7 +147,7 @@ def _place(owner: Owner) -> dict[str, Organisation | Tenant | None]:
     }
 
 
-def _row(secret: Secret) -> SecretRow:
+def row_of(secret: Secret) -> SecretRow:
     return SecretRow(
         uid=secret.uid,
         name=secret.name,

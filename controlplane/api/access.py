@@ -6,9 +6,11 @@ from http import HTTPStatus
 from typing import Literal
 
 from django.conf import settings
+from django.db.models import Q
 from django.http import HttpRequest
 from ninja.utils import check_csrf
 
+from controlplane.accounts.models import Organisation, Tenant, User
 from controlplane.accounts.scopes import Scope
 from controlplane.api.refusals import RefusedError, not_found
 from controlplane.arrivals import scope_of_request
@@ -18,12 +20,14 @@ from controlplane.configs.models import ConfigDocument
 Tenancy = Literal["public", "self", "organisation", "tenant", "deployment"]
 SAFE = frozenset({"GET", "HEAD", "OPTIONS"})
 DATA_PLANE_KEYS = ("cg_live_", "cg_test_")
+SEEN = "telemetry:read"
 
 
 class Access:
     """Ninja's auth callback: the caller's Scope, or a refusal that names what is missing."""
 
     def __init__(self, permission: str) -> None:
+        """permission: "" for what everybody may do with what is their own."""
         self._permission = permission
 
     def __call__(self, request: HttpRequest) -> Scope:
@@ -32,9 +36,13 @@ class Access:
             raise nobody(request)
         if _by_cookie(request) and request.method not in SAFE and check_csrf(request):
             raise forbidden("auth.csrf", "Send the CSRF token of the page as X-CSRFToken.")
-        if not any(self._permission in grant.permissions for grant in scope.grants):
+        if self._permission and not _is_granted(scope, self._permission):
             raise lacking(scope, self._permission)
         return scope
+
+
+def _is_granted(scope: Scope, permission: str) -> bool:
+    return any(permission in grant.permissions for grant in scope.grants)
 
 
 def nobody(request: HttpRequest) -> RefusedError:
@@ -68,6 +76,41 @@ def scope_of(request: HttpRequest) -> Scope:
     """The scope that Access has found."""
     scope: Scope = request.auth  # type: ignore[attr-defined]
     return scope
+
+
+def deployment(request: HttpRequest, permission: str) -> Scope:
+    """The scope of a caller who may do this to the deployment as a whole."""
+    scope = scope_of(request)
+    if not scope.may(permission, None):
+        raise lacking(scope, permission)
+    return scope
+
+
+def by_hand(request: HttpRequest) -> User:
+    """The person who signed in; a token acts for somebody and is nobody's account."""
+    principal = scope_of(request).principal
+    if principal is None or principal.token is not None:
+        raise forbidden("policy.forbidden", "A token cannot do this. Sign in and do it yourself.")
+    return principal.user
+
+
+def tenant_of(request: HttpRequest, uid: str, permission: str) -> Tenant:
+    """A tenant by uid or slug: absent for who may not see it, refused for who may only see."""
+    scope = scope_of(request)
+    found = scope.tenant(plain(uid), permission)
+    if found is not None:
+        return found
+    raise lacking(scope, permission) if scope.tenant(uid, SEEN) else not_found()
+
+
+def organisation_of(request: HttpRequest, name: str, permission: str) -> Organisation:
+    """An organisation by uid or slug, in the same way."""
+    scope, named = scope_of(request), Q(uid=plain(name)) | Q(slug=name)
+    found = scope.organisations(permission).filter(named).first()
+    if found is not None:
+        return found
+    is_seen = visible.organisations(scope, SEEN).filter(named).exists()
+    raise lacking(scope, permission) if is_seen else not_found()
 
 
 def readable(request: HttpRequest, uid: str) -> ConfigDocument:

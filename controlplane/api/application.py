@@ -12,8 +12,24 @@ from ninja import NinjaAPI
 from ninja.errors import HttpError
 from ninja.errors import ValidationError as SchemaError
 
+from controlplane.accounts import upstream_urls
 from controlplane.accounts.problems import AccountError
-from controlplane.api import checks, documents, plans, presets, session, tenants
+from controlplane.api import (
+    checks,
+    documents,
+    keys,
+    me,
+    organisations,
+    plans,
+    presets,
+    prices,
+    secrets,
+    session,
+    tenant_changes,
+    tokens,
+    trail,
+    upstreams,
+)
 from controlplane.api.conditions import overtaken
 from controlplane.api.described import described
 from controlplane.api.operations import too_large
@@ -36,14 +52,22 @@ class Api(NinjaAPI):
 api = Api(
     title="Headrace",
     version="1",
-    description="Configuration of a context-compaction gateway.",
+    description="The control plane of a context-compaction gateway.",
     docs_url=None,
     openapi_url="/openapi.json",
     parser=BodyParser(),
 )
 for router in (
     session.router,
-    tenants.router,
+    me.router,
+    organisations.router,
+    tenant_changes.router,
+    keys.router,
+    tokens.router,
+    secrets.router,
+    upstreams.router,
+    prices.router,
+    trail.router,
     documents.router,
     checks.router,
     presets.router,
@@ -95,6 +119,8 @@ def _rejected(problem: ConfigError) -> RefusedError:
 
 
 def _unfit(problem: ValidationError | EditError) -> RefusedError:
+    if getattr(problem, "code", None) == upstream_urls.CODE:
+        return _bad_address(problem)
     fields: dict[str, list[str]] = {"": [str(problem)]}
     if isinstance(problem, ValidationError):
         has_fields = hasattr(problem, "error_dict")
@@ -107,6 +133,12 @@ def _unfit(problem: ValidationError | EditError) -> RefusedError:
     detail = " ".join(error["message"] for error in errors)
     status = HTTPStatus.UNPROCESSABLE_ENTITY
     return RefusedError(status, "request.invalid", detail, errors=errors)
+
+
+def _bad_address(problem: Any) -> RefusedError:
+    """An outbound address that breaks a rule: the rule's name, never what a name resolves to."""
+    status, rule = HTTPStatus.UNPROCESSABLE_ENTITY, (problem.params or {}).get("rule", "form")
+    return RefusedError(status, upstream_urls.CODE, " ".join(problem.messages), rule=rule)
 
 
 def refuse(request: HttpRequest, problem: Exception | type[Exception]) -> HttpResponse:

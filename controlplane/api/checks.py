@@ -10,6 +10,7 @@ from pydantic import BaseModel, Field
 
 from controlplane.api import schemas, shown
 from controlplane.api.access import readable, scope_of
+from controlplane.api.limits import CHECKS
 from controlplane.api.operations import JSON, YAML, operation
 from controlplane.api.refusals import invalid, not_found
 from controlplane.api.targets import document_named
@@ -33,8 +34,8 @@ class Target(BaseModel):
 
 
 @operation(
-    router, "POST", "/validate", scope=READ, tenancy="organisation", media=(JSON, YAML),
-    response={200: schemas.ReportOut},
+    router, "POST", "/validate", scope=READ, tenancy="organisation", rate=CHECKS,
+    media=(JSON, YAML), response={200: schemas.ReportOut},
     openapi={"requestBody": {"content": {YAML: {"schema": {"type": "string"}}}}},
 )  # fmt: skip
 def validate(request: HttpRequest, query: Query[Target], body: schemas.Text) -> schemas.ReportOut:
@@ -54,7 +55,7 @@ def validate(request: HttpRequest, query: Query[Target], body: schemas.Text) -> 
 
 
 @operation(
-    router, "POST", "/effective", scope=READ, tenancy="organisation",
+    router, "POST", "/effective", scope=READ, tenancy="organisation", rate=CHECKS,
     response={200: schemas.EffectiveOut},
 )  # fmt: skip
 def resolve(request: HttpRequest, body: schemas.Text) -> dict[str, Any]:
@@ -71,7 +72,7 @@ def resolve(request: HttpRequest, body: schemas.Text) -> dict[str, Any]:
 
 
 @operation(
-    router, "POST", "/fix", scope=READ, tenancy="organisation",
+    router, "POST", "/fix", scope=READ, tenancy="organisation", rate=CHECKS,
     response={200: schemas.Mended},
 )  # fmt: skip
 def fix(request: HttpRequest, body: schemas.Fix) -> schemas.Mended:

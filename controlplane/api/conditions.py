@@ -37,6 +37,21 @@ def based_on(request: HttpRequest, document: ConfigDocument) -> int:
     return number
 
 
+def unchanged_since(request: HttpRequest, etag: str) -> None:
+    """428 without If-Match, 412 when what the caller has seen is not what there is."""
+    match = _listed(request, "if-match")
+    if match and (quoted(etag) in match or match == ["*"]):
+        return
+    status, code = HTTPStatus.PRECONDITION_REQUIRED, "precondition.required"
+    detail = "Send If-Match with the ETag of what you have read."
+    if match:
+        status, code = HTTPStatus.PRECONDITION_FAILED, "precondition.failed"
+        detail = "It was changed since you read it. Read it again."
+    refused = RefusedError(status, code, detail, current_etag=etag)
+    refused.headers["ETag"] = quoted(etag)
+    raise refused
+
+
 def _listed(request: HttpRequest, header: str) -> list[str]:
     parts = (part.strip() for part in request.headers.get(header, "").split(","))
     return [part.removeprefix("W/") for part in parts if part]

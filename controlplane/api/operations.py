@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from functools import wraps
+from functools import partial, wraps
 from http import HTTPStatus
 from typing import Any, Literal, TypeVar
 
@@ -12,14 +12,14 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router
 from ninja.decorators import decorate_view
 
-from controlplane.api import retries
+from controlplane.api import limits, retries
 from controlplane.api.access import Access, Tenancy
 from controlplane.api.refusals import RefusedError, answer
 from controlplane.api.schemas import Problem
 
 Method = Literal["GET", "POST", "PUT", "PATCH", "DELETE"]
 View = TypeVar("View", bound=Callable[..., Any])
-READ = (400, 401, 403, 404, 422)
+READ = (400, 401, 403, 404, 422, 429)
 WRITE = (*READ, 409, 413, 415)
 CONDITIONAL = (412, 428)
 LISTED = (410,)
@@ -62,24 +62,27 @@ def operation(
     response: dict[int, Any],
     **how: Any,
 ) -> Callable[[View], View]:
-    """Declare a route. scope: a permission of accounts.roles; None: anybody may ask.
+    """Declare a route. scope: a permission of accounts.roles; "": whoever is signed in, about
+    themselves; None: anybody may ask.
 
     how: conditional (If-Match), cached (If-None-Match), listed (pages), media (of a body, JSON
-    otherwise), errors (further statuses), openapi (further members).
+    otherwise), errors (further statuses), rate (of limits), once (the member of the answer that is
+    shown a single time), openapi (further members).
     """
     is_change = method != "GET"
     models = _models(response, is_change=is_change, how=how)
 
     def declare(view: View) -> View:
-        wrappers = [_guarded(how.get("media", (JSON,)))]
+        rate = how.get("rate") or (limits.WRITES if is_change else limits.READS)
+        wrappers = [_guarded(how.get("media", (JSON,)), rate)]
         if is_change:
-            wrappers.insert(0, retries.change)
+            wrappers.insert(0, partial(retries.change, once=how.get("once", "")))
         decorate_view(*wrappers)(view)
         router.add_api_operation(
             path,
             [method],
             view,
-            auth=Access(scope) if scope else None,
+            auth=Access(scope) if scope is not None else None,
             response=models,
             operation_id=view.__name__,
             summary=(view.__doc__ or view.__name__).strip().partition("\n")[0],
@@ -105,27 +108,30 @@ def _extra(
     parameters += [IF_MATCH] if how.get("conditional") else []
     parameters += [IF_NONE_MATCH] if how.get("cached") else []
     extra = {"x-scope": scope, "x-tenancy": tenancy, "parameters": parameters}
-    if scope:
+    if scope is not None:
         extra["security"] = [{"token": []}, {"session": []}]
     return {**extra, **how.get("openapi", {})}
 
 
-def _guarded(media: tuple[str, ...]) -> Callable[[retries.Run], retries.Run]:
-    """Refuse a body of another kind before anything is read from it; keep answers private."""
+def _guarded(media: tuple[str, ...], rate: limits.Rate) -> Callable[[retries.Run], retries.Run]:
+    """Refuse who asks too often, and a body of another kind before anything is read from it."""
 
     def around(run: retries.Run) -> retries.Run:
         @wraps(run)
         def guarded(request: HttpRequest, **path: Any) -> HttpResponse:
+            allowance = limits.taken(request, rate)
             try:
+                if allowance.is_over:
+                    raise limits.too_many(allowance)
                 if request.body and request.content_type not in media:
                     raise _media_type(media)
+                response = run(request, **path)
             except RefusedError as refused:
-                return answer(request, refused)
+                response = answer(request, refused)
             except RequestDataTooBig:
-                return answer(request, too_large())
-            response = run(request, **path)
+                response = answer(request, too_large())
             response.headers.setdefault("Cache-Control", "no-store")
-            return response
+            return limits.stated(response, allowance)
 
         return guarded
 

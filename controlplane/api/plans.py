@@ -11,6 +11,7 @@ from ninja import Router, Status
 from controlplane.api import schemas, shown
 from controlplane.api.access import checked_write, plain, scope_of, writable
 from controlplane.api.conditions import quoted
+from controlplane.api.limits import CHECKS
 from controlplane.api.operations import operation
 from controlplane.api.refusals import RefusedError, not_found
 from controlplane.api.retries import key_required
@@ -25,7 +26,7 @@ WRITE = "rollout:write"
 
 
 @operation(
-    router, "POST", "/plans", scope=WRITE, tenancy="organisation",
+    router, "POST", "/plans", scope=WRITE, tenancy="organisation", rate=CHECKS,
     response={201: schemas.PlanOut},
 )  # fmt: skip
 def create_plan(request: HttpRequest, body: schemas.NewPlan, response: HttpResponse) -> Any:

@@ -29,8 +29,11 @@ DRY = {"true": True, "1": True, "false": False, "0": False, "": False}
 Run = Callable[..., HttpResponse]
 
 
-def change(run: Run) -> Run:
-    """Around an operation that changes something: once per key, undone when it is a dry run."""
+def change(run: Run, *, once: str = "") -> Run:
+    """Around an operation that changes something: once per key, undone when it is a dry run.
+
+    once: a member of the answer that is never kept; where it is given again it is null.
+    """
 
     @wraps(run)
     def changed(request: HttpRequest, **path: Any) -> HttpResponse:
@@ -39,10 +42,10 @@ def change(run: Run) -> Run:
         except RefusedError as refused:
             return answer(request, refused)
 
-        def once() -> HttpResponse:
-            return _tried(request, run, path) if is_dry else run(request, **path)
+        def done() -> HttpResponse:
+            return _tried(request, run, path, once) if is_dry else run(request, **path)
 
-        return _kept(request, key, once) if key else once()
+        return _kept(request, key, done, once) if key else done()
 
     return changed
 
@@ -68,7 +71,7 @@ def _is_dry(request: HttpRequest) -> bool:
     return DRY[wanted]
 
 
-def _tried(request: HttpRequest, run: Run, path: dict[str, Any]) -> HttpResponse:
+def _tried(request: HttpRequest, run: Run, path: dict[str, Any], once: str) -> HttpResponse:
     """Everything up to the commit, and then not; that it was tried is in the trail."""
     with transaction.atomic():
         response = run(request, **path)
@@ -78,15 +81,25 @@ def _tried(request: HttpRequest, run: Run, path: dict[str, Any]) -> HttpResponse
         after = {"dry_run": True, "method": request.method}
         record("api.dry_run", Subject("", request.path[:200]), principal, after=after)
     if response.get("Content-Type", "").startswith("application/json") and response.content:
-        body = json.loads(response.content)
+        body = json.loads(_without(once, response.content))
         response.content = json.dumps({**body, "dry_run": True}, ensure_ascii=False).encode()
     return response
 
 
-def _kept(request: HttpRequest, key: str, once: Callable[[], HttpResponse]) -> HttpResponse:
+def _without(once: str, content: bytes) -> bytes:
+    """The answer in which what may be shown a single time is null."""
+    body = json.loads(content) if once else None
+    if not isinstance(body, dict) or once not in body:
+        return content
+    return json.dumps({**body, once: None}, ensure_ascii=False).encode()
+
+
+def _kept(
+    request: HttpRequest, key: str, done: Callable[[], HttpResponse], once: str
+) -> HttpResponse:
     principal = scope_of_request(request).principal
     if principal is None:
-        return once()
+        return done()
     digest = _digest(request)
     try:
         held = _claimed(principal.actor_uid, key, request, digest)
@@ -95,11 +108,11 @@ def _kept(request: HttpRequest, key: str, once: Callable[[], HttpResponse]) -> H
     if held.status is not None:
         return _again(held)
     try:
-        response = once()
+        response = done()
     except BaseException:
         held.delete()
         raise
-    _remember(held, response)
+    _remember(held, response, once)
     return response
 
 
@@ -136,9 +149,9 @@ def _digest(request: HttpRequest) -> str:
     return hashlib.sha256(head.encode() + request.body).hexdigest()
 
 
-def _remember(held: IdempotencyRecord, response: HttpResponse) -> None:
+def _remember(held: IdempotencyRecord, response: HttpResponse, once: str) -> None:
     """A fault of ours, or an answer too large to keep, is not given again."""
-    text = response.content.decode()
+    text = _without(once, response.content).decode()
     if response.status_code >= SERVER_FAULT or len(text) > LARGEST_RESPONSE:
         held.delete()
         return

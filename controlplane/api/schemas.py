@@ -120,6 +120,8 @@ class TenantOut(BaseModel):
     document: str
     follows: bool
     upstreams: dict[str, str]
+    rpm_limit: int
+    concurrent_limit: int
     disabled_at: int | None
     disabled_reason: str
     created_at: int

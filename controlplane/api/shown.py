@@ -112,6 +112,8 @@ def tenant(row: Tenant) -> schemas.TenantOut:
         document=row.document.uid,
         follows=in_force(row.document) is None,
         upstreams={one.dialect: one.upstream.name for one in row.upstreams.all()},
+        rpm_limit=row.rpm_limit,
+        concurrent_limit=row.concurrent_limit,
         disabled_at=ms(row.disabled_at) if row.disabled_at else None,
         disabled_reason=row.disabled_reason,
         created_at=ms(row.created_at),

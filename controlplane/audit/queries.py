@@ -50,13 +50,18 @@ def trail(
 
     before: the seq that the page ends above; pages stay put while events are appended.
     """
-    found = _visible(organisations).filter(_matching(filters or Filters()))
+    found = matching(organisations, filters or Filters())
     if before is not None:
         found = found.filter(seq__lt=before)
     limit = max(1, min(limit, LARGEST_PAGE))
     events = list(found.order_by("-seq")[: limit + 1])
     older = events[limit - 1].seq if len(events) > limit else None
     return TrailPage(events[:limit], older)
+
+
+def matching(organisations: Collection[str] | None, filters: Filters) -> QuerySet[AuditEvent]:
+    """The same, all of them."""
+    return _visible(organisations).filter(_matching(filters))
 
 
 def _visible(organisations: Collection[str] | None) -> QuerySet[AuditEvent]:

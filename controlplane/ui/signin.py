@@ -15,6 +15,7 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from controlplane.accounts.models import Membership, User
 from controlplane.accounts.people import TooManyAttemptsError, verify_sign_in
+from controlplane.accounts.people import choose_theme as keep_theme
 from controlplane.ui.frame import THEME_COOKIE, release, theme
 
 # One sentence for every wrong pair: it must not tell which addresses have an account.
@@ -81,8 +82,7 @@ def choose_theme(request: HttpRequest) -> HttpResponse:
     if chosen not in dict(User._meta.get_field("theme").choices or ()):
         return HttpResponse("theme is light, dark or auto", status=HTTPStatus.BAD_REQUEST)
     if isinstance(request.user, User):
-        request.user.theme = chosen
-        request.user.save(update_fields=["theme"])
+        keep_theme(request.user, chosen)
     return _with_theme(redirect(next_of(request)), chosen)
 
 

@@ -23,11 +23,20 @@ from schemathesis.specs.openapi.checks import (
     status_code_conformance,
 )
 
+from controlplane.accounts.actions import issue_key
+from controlplane.accounts.agent_keys import bind_agent_key
+from controlplane.accounts.members import invite
 from controlplane.accounts.models import Tenant, User
 from controlplane.accounts.tokens import issue_token
+from controlplane.accounts.upstream_urls import unresolved
+from controlplane.accounts.upstreams import create_upstream
+from controlplane.accounts.vault import put_secret
+from controlplane.api import limits
 from controlplane.configs.actions import save_version
 from controlplane.configs.documents import document_of
 from controlplane.configs.presets import Beginning, create_preset
+from controlplane.prices.actions import ensure_card
+from tests.controlplane.conftest import person
 
 LEAN = "pipeline: [format, mask]\n"
 CHECKS = [
@@ -56,19 +65,36 @@ def described(one_connection: None, tenant: Tenant) -> Any:
 
 
 @pytest.fixture
-def objects(tenant: Tenant, admin: User) -> dict[str, str]:
-    """What the paths may name, and the caller's token."""
-    version = save_version(document_of(tenant), LEAN, "first", admin)
+def objects(tenant: Tenant, manager: User, monkeypatch: pytest.MonkeyPatch) -> dict[str, str]:
+    """What the paths may name, by the beginning of a path or by a parameter's name."""
+    monkeypatch.setattr(limits, "windows", limits.Windows())
+    version = save_version(document_of(tenant), LEAN, "first", manager)
     first = Beginning(source=LEAN, message="first")
-    create_preset(tenant.organisation, "lean", first, admin)
-    _, token = issue_token(admin, "ci", admin)
+    create_preset(tenant.organisation, "lean", first, manager)
+    colleague = person("viewer", tenant.organisation, "colleague@example.com")
+    up = create_upstream(
+        name="main", dialect="openai", base_url="https://api.example", by=None, resolve=unresolved
+    )
     return {
         "/tenants/": tenant.uid,
         "/documents/": document_of(tenant).uid,
         "/versions/": version.uid,
         "/presets/": "lean",
-        "token": token,
+        "/organisations/": tenant.organisation.uid,
+        "/upstreams/": up.uid,
+        "/price-cards/": ensure_card().uid,
+        "/secrets/": put_secret(None, "kept", "value", kind="other", by=None).uid,
+        "/tokens/": issue_token(manager, "other", manager)[0].uid,
+        "key": issue_key(tenant, "first", None)[0].uid,
+        "binding": bind_agent_key(tenant, "sk-" + "b" * 24, "Cline", None).uid,
+        "person": colleague.uid,
+        "invitation": invite("g@example.com", tenant.organisation, "viewer", None)[0].uid,
     }
+
+
+@pytest.fixture
+def token(manager: User) -> str:
+    return issue_token(manager, "ci", manager)[1]
 
 
 def operations() -> list[str]:
@@ -79,10 +105,10 @@ def operations() -> list[str]:
 
 @pytest.mark.parametrize("operation", operations())
 def test_no_request_is_a_fault_and_no_answer_is_undescribed(
-    described: Any, objects: dict[str, str], operation: str
+    described: Any, objects: dict[str, str], token: str, operation: str
 ) -> None:
     method, _, path = operation.partition(" ")
-    headers = {"authorization": f"Bearer {objects['token']}"}
+    headers = {"authorization": f"Bearer {token}"}
 
     @given(case=described[path][method].as_strategy())
     @settings(
@@ -95,9 +121,9 @@ def test_no_request_is_a_fault_and_no_answer_is_undescribed(
     )
     def any_request(case: Any) -> None:
         case.call_and_validate(checks=CHECKS, headers=headers)
-        for prefix, name in objects.items():
-            if prefix in case.path and case.path_parameters:
-                case.path_parameters = dict.fromkeys(case.path_parameters, name)
-                case.call_and_validate(checks=CHECKS, headers=headers)
+        if case.path_parameters:
+            named = next((uid for prefix, uid in objects.items() if prefix in case.path), "")
+            case.path_parameters = {name: objects.get(name, named) for name in case.path_parameters}
+            case.call_and_validate(checks=CHECKS, headers=headers)
 
     any_request()

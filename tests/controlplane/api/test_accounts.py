@@ -1,0 +1,285 @@
+"""What automation does with accounts over the API (04 sections 1.1, 6.1, 6.3, 8.3, 8.5, 8.6)."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from django.test import Client
+
+from controlplane.accounts.models import ApiToken, DataPlaneKey, Secret, Tenant, User
+from controlplane.accounts.secrets import digest_of
+from controlplane.accounts.tokens import TokenTerms, issue_token
+from controlplane.api import limits
+from controlplane.audit.models import AuditEvent
+from controlplane.configs.models import IdempotencyRecord
+from controlplane.prices.actions import ensure_card
+from tests.controlplane.api.conftest import Caller
+
+API = "/api/v1"
+
+
+def sent(client: Client, method: str, path: str, body: Any = None, **headers: str) -> Any:
+    text = json.dumps(body) if body is not None else ""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return client.generic(method, API + path, text, content_type="application/json", headers=named)
+
+
+# ---- what is shown once -----------------------------------------------------------------------
+
+
+def test_a_key_is_shown_once_and_a_retry_gets_everything_but_its_text(
+    tenant: Tenant, admin: User, caller: Caller
+) -> None:
+    ci, path, body = caller(admin), f"/tenants/{tenant.uid}/keys", {"label": "laptop"}
+
+    first = sent(ci, "POST", path, body, idempotency_key="k1").json()
+    again = sent(ci, "POST", path, body, idempotency_key="k1")
+
+    assert DataPlaneKey.objects.get().key_hash == digest_of(first["key"])
+    assert again.json() == {**first, "key": None}
+    assert again["Idempotent-Replay"] == "true"
+    assert first["key"] not in IdempotencyRecord.objects.get().response
+
+
+def test_a_dry_run_issues_nothing_and_shows_no_key(
+    tenant: Tenant, admin: User, caller: Caller
+) -> None:
+    path = f"/tenants/{tenant.uid}/keys?dry_run=true"
+
+    answer = sent(caller(admin), "POST", path, {"label": "laptop"})
+
+    assert (answer.status_code, answer.json()["key"], answer.json()["dry_run"]) == (201, None, True)
+    assert not DataPlaneKey.objects.exists()
+
+
+def test_the_link_of_an_invitation_opens_the_door_it_names(
+    tenant: Tenant, admin: User, caller: Caller
+) -> None:
+    place = f"/organisations/{tenant.organisation.slug}/invitations"
+    body = {"email": "New@Example.com", "role": "operator", "tenants": [tenant.uid]}
+
+    made = sent(caller(admin), "POST", place, body).json()
+
+    page = Client().get(made["link"].partition("testserver")[2])
+    assert (page.status_code, made["email"], made["tenants"]) == (
+        200, "new@example.com", [tenant.uid],
+    )  # fmt: skip
+    assert sent(caller(admin), "GET", place).json()["items"][0].get("link") is None
+
+
+# ---- tokens that ask for tokens ---------------------------------------------------------------
+
+
+def test_a_token_gives_out_no_scope_that_it_lacks(admin: User, caller: Caller) -> None:
+    narrow = caller(admin, TokenTerms(scopes=["token:write", "config:read"]))
+
+    refused = sent(narrow, "POST", "/me/tokens", {"name": "x", "scopes": ["config:write"]})
+    given = sent(narrow, "POST", "/me/tokens", {"name": "x", "scopes": ["config:read"]})
+
+    assert (refused.status_code, refused.json()["code"]) == (403, "policy.forbidden")
+    assert "config:write" in refused.json()["detail"]
+    assert given.json()["scopes"] == ["config:read"]
+
+
+def test_a_token_without_the_permission_gives_out_none(admin: User, caller: Caller) -> None:
+    reader = caller(admin, TokenTerms(scopes=["config:read"]))
+
+    refused = sent(reader, "POST", "/me/tokens", {"name": "x", "scopes": ["config:read"]})
+
+    assert (refused.status_code, refused.json()["code"]) == (403, "auth.scope_missing")
+
+
+def test_a_tokens_place_and_networks_pass_to_the_tokens_it_gives_out(
+    tenant: Tenant, other_tenant: Tenant, manager: User, caller: Caller
+) -> None:
+    terms = TokenTerms(organisation=tenant.organisation, tenant=tenant, ip_allow=["127.0.0.0/8"])
+    placed, body = caller(manager, terms), {"name": "x", "scopes": ["config:read"]}
+
+    given = sent(placed, "POST", "/me/tokens", {**body, "ip_allow": ["0.0.0.0/0"]}).json()
+    elsewhere = sent(placed, "POST", "/me/tokens", {**body, "tenant": other_tenant.uid})
+
+    assert (given["tenant"], given["ip_allow"]) == (tenant.uid, ["127.0.0.0/8"])
+    assert elsewhere.status_code == 422
+
+
+def test_a_token_replaces_itself_and_the_old_one_works_on_for_the_overlap(admin: User) -> None:
+    token, plaintext = issue_token(admin, "ci", admin)
+    ci = Client(headers={"authorization": f"Bearer {plaintext}"})
+
+    fresh = sent(ci, "POST", f"/me/tokens/{token.uid}/rotate", {"overlap_h": 1}).json()
+
+    renewed = Client(headers={"authorization": f"Bearer {fresh['token']}"})
+    assert [sent(each, "GET", "/me").status_code for each in (ci, renewed)] == [200, 200]
+    assert ApiToken.objects.get(uid=fresh["uid"]).rotated_from == token
+
+
+def test_a_token_is_nobodys_account(admin: User, caller: Caller) -> None:
+    refused = sent(caller(admin), "PATCH", "/me", {"display_name": "Somebody"})
+
+    assert (refused.status_code, refused.json()["code"]) == (403, "policy.forbidden")
+
+
+# ---- secrets, upstreams, prices ---------------------------------------------------------------
+
+
+def test_a_secret_goes_in_and_never_comes_out(tenant: Tenant, admin: User, caller: Caller) -> None:
+    ci, value = caller(admin), "a value that nobody reads"
+    body = {"owner": tenant.uid, "name": "hook", "kind": "other", "value": value}
+
+    made = sent(ci, "POST", "/secrets", body, idempotency_key="s1")
+    sent(ci, "PUT", f"/secrets/{made.json()['uid']}", {"value": f"{value}, changed"})
+    listed = sent(ci, "GET", "/secrets")
+
+    assert [(one["version"], one["set"], one["updated_by"]) for one in listed.json()["items"]] == [
+        (2, True, admin.email)
+    ]
+    kept = IdempotencyRecord.objects.get().response + json.dumps(
+        list(AuditEvent.objects.values_list("before", "after"))
+    )
+    assert value not in made.content.decode() + listed.content.decode() + kept
+    assert Secret.objects.get().updated_by == admin
+
+
+def test_an_upstream_that_breaks_a_rule_is_refused_by_the_rules_name(
+    manager: User, caller: Caller
+) -> None:
+    body = {"name": "meta", "dialect": "openai", "base_url": "https://localhost"}
+
+    refused = sent(caller(manager), "POST", "/upstreams", body)
+
+    found = refused.json()
+    assert (refused.status_code, found["code"], found["rule"]) == (
+        422, "upstream.url_refused", "loopback",
+    )  # fmt: skip
+    assert "127.0.0.1" not in refused.content.decode()
+
+
+def test_an_upstream_is_changed_by_who_has_seen_how_it_is(manager: User, caller: Caller) -> None:
+    ci = caller(manager)
+    body = {"name": "lab", "dialect": "openai", "base_url": "https://api.example"}
+    made = sent(ci, "POST", "/upstreams", body)
+    path, terms = f"/upstreams/{made.json()['uid']}", {"base_url": "https://other.example"}
+
+    blind = sent(ci, "PUT", path, terms)
+    changed = sent(ci, "PUT", path, terms, if_match=made["ETag"])
+    late = sent(ci, "PUT", path, terms, if_match=made["ETag"])
+
+    assert [one.status_code for one in (blind, changed, late)] == [428, 200, 412]
+    assert late.json()["current_etag"] == changed.json()["etag"]
+    cached = sent(ci, "GET", path, if_none_match=changed["ETag"])
+    assert cached.status_code == 304
+
+
+def test_an_earlier_price_card_comes_back_as_a_new_version(manager: User, caller: Caller) -> None:
+    ci, packaged = caller(manager), ensure_card()
+    entry = {"match": "m-*", "input": "1", "output": "2.5"}
+    wanted = {"message": "our own", "entries": [entry]}
+
+    own = sent(ci, "POST", "/price-cards", wanted, if_match='"p1"').json()
+    match = sent(ci, "GET", "/price-cards/match?model=m-9").json()
+    path = f"/price-cards/{packaged.uid}/activate"
+    back = sent(ci, "POST", path, {"message": "as before"}, if_match='"p2"').json()
+
+    assert (own["version"], own["entries"][0]["output"]) == (2, "2.5")
+    assert match == {"model": "m-9", "match": "m-*", "how": "longest match"}
+    assert (back["version"], back["content_hash"]) == (3, packaged.content_hash)
+
+
+@pytest.mark.parametrize("price", ["-1", "1e3", "1.0000000001", "x"])
+def test_a_wrong_price_is_refused_and_the_card_stays(
+    price: str, manager: User, caller: Caller
+) -> None:
+    ensure_card()
+    wanted = {"message": "wrong", "entries": [{"match": "m", "input": price, "output": "1"}]}
+
+    refused = sent(caller(manager), "POST", "/price-cards", wanted, if_match="*")
+
+    assert refused.status_code == 422
+    assert sent(caller(manager), "GET", "/price-cards/current").json()["version"] == 1
+
+
+def test_a_rule_of_an_organisation_that_is_none_changes_nothing(
+    tenant: Tenant, admin: User, caller: Caller
+) -> None:
+    place = f"/organisations/{tenant.organisation.uid}"
+    wrong = {"policy": {"max_token_days": 0, "irreversible_marker_modes": "deny", "nonsense": 1}}
+
+    refused = sent(caller(admin), "PATCH", place, wrong)
+
+    assert refused.status_code == 422
+    assert {error["message"] for error in refused.json()["errors"]} == {
+        "max_token_days is a whole number from 1 to 3650.", "There is no rule nonsense.",
+    }  # fmt: skip
+    assert sent(caller(admin), "GET", place).json()["policy"]["max_token_days"] == 365
+
+
+# ---- the trail --------------------------------------------------------------------------------
+
+
+def test_the_exported_trail_is_chained_and_proves_itself(
+    tenant: Tenant, manager: User, caller: Caller
+) -> None:
+    ci = caller(manager)
+    sent(ci, "POST", f"/tenants/{tenant.uid}/disable", {"reason": "unpaid"})
+
+    lines = [json.loads(line) for line in sent(ci, "GET", "/audit/export").content.splitlines()]
+    proof = sent(ci, "GET", "/audit/verify").json()
+
+    assert [line["prev_hash"] for line in lines[1:]] == [line["hash"] for line in lines[:-1]]
+    assert lines[-1]["action"] == "tenant.disable"
+    assert lines[-1]["actor_uid"].startswith("tok_")
+    assert (lines[-1]["via"], lines[-1]["actor_kind"]) == ("api", "token")
+    assert proof["is_whole"]
+    assert proof["last_hash"] == lines[-1]["hash"]
+
+
+def test_the_trail_is_paged_and_narrowed(tenant: Tenant, admin: User, caller: Caller) -> None:
+    ci = caller(admin)
+    for label in ("a", "b", "c"):
+        sent(ci, "POST", f"/tenants/{tenant.uid}/keys", {"label": label})
+
+    first = sent(ci, "GET", "/audit?action=key.&limit=2").json()
+    rest = sent(ci, "GET", f"/audit?action=key.&limit=2&cursor={first['next_cursor']}").json()
+
+    shown = [one["object"] for one in first["items"] + rest["items"]]
+    assert shown == ["c", "b", "a"]
+
+
+# ---- how often --------------------------------------------------------------------------------
+
+
+def test_who_asks_too_often_is_told_when_the_next_one_counts(
+    tenant: Tenant, admin: User, manager: User, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    now = [1_000_000_010.0]
+    monkeypatch.setattr(limits, "windows", limits.Windows(lambda: now[0]))
+    ci, path = caller(admin), f"/tenants/{tenant.uid}/enable"
+
+    answers = [sent(ci, "POST", path) for _ in range(61)]
+
+    left = [int(answer["RateLimit-Remaining"]) for answer in answers]
+    assert left == [*range(59, -1, -1), 0]
+    refused = answers[-1]
+    assert (refused.status_code, refused.json()["code"]) == (429, "rate_limited")
+    assert (refused["Retry-After"], refused["RateLimit-Limit"], refused["RateLimit-Reset"]) == (
+        "10", "60", "10",
+    )  # fmt: skip
+    assert sent(ci, "GET", f"/tenants/{tenant.uid}").status_code == 200
+    assert sent(caller(manager), "POST", path).status_code == 200
+    now[0] += 10
+    assert sent(ci, "POST", path).status_code == 200
+
+
+def test_a_refused_request_changes_nothing(
+    tenant: Tenant, admin: User, caller: Caller, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(limits, "windows", limits.Windows(lambda: 0.0))
+    ci = caller(admin)
+    for _ in range(60):
+        sent(ci, "POST", f"/tenants/{tenant.uid}/enable")
+
+    sent(ci, "POST", f"/tenants/{tenant.uid}/keys", {"label": "late"})
+
+    assert not DataPlaneKey.objects.exists()
