@@ -63,7 +63,7 @@ class UpstreamTermsForm(DesignedForm):
         required=False, label="May hold conversations at the provider, even with a held key"
     )
     wan_compression = forms.BooleanField(
-        required=False, label="Compress what is sent to the provider"
+        required=False, label="Ask the provider for compressed answers"
     )
     enabled = forms.BooleanField(required=False, initial=True, label="Tenants may choose it")
 

@@ -49,7 +49,7 @@ async def compact(node: Node, call: Call) -> None:
         options = {name: values[-1] for name, values in query.items()}
         dialect = _DIALECTS.get(options.get("provider", "openai"))
         record = admission.record("compact", dialect.family if dialect else "")
-        plan, ignored = _plan(admission, options)
+        plan, ignored = _plan(node, admission, options)
         outgoing = Outgoing(body)
         if dialect is not None:
             exchange = _exchange(node, admission, plan, dialect)
@@ -59,9 +59,9 @@ async def compact(node: Node, call: Call) -> None:
         node.account(record)
 
 
-def _plan(admission: Admission, options: dict[str, str]) -> tuple[Plan, Ignored | None]:
+def _plan(node: Node, admission: Admission, options: dict[str, str]) -> tuple[Plan, Ignored | None]:
     wish = wish_of(admission.call, preset=options.get("preset", ""))
-    plan, ignored = admission.tenant.plan_for(wish)
+    plan, ignored = node.snapshots.plan_for(admission.tenant, wish)
     mode = options.get("cache", "")
     if mode in _CACHE_MODES:
         plan = dataclasses.replace(plan, host=replace(plan.host, cache_mode=mode))

@@ -34,7 +34,7 @@ class Gatekeeper:
 
     def admit(self, call: Call, *, slug: str = "") -> tuple[Principal, Tenant]:
         """Whose request this is. Raises RefusedError."""
-        if not self._snapshots.is_ready:
+        if not self._snapshots.is_ready or self._snapshots.auth_is_stale:
             raise RefusedError("not_ready")
         principal = self._authenticated(call)
         tenant = self._snapshots.tenants.get(principal.tenant)

@@ -256,7 +256,8 @@ class Node:
             raise RefusedError("no_upstream")
         if names_a_key(upstream) and not route.is_open_to_all(call.method):
             raise RefusedError("route_forbidden")
-        plan, ignored = tenant.plan_for(wish_of(call) if route.dialect else Wish())
+        wish = wish_of(call) if route.dialect else Wish()
+        plan, ignored = self.snapshots.plan_for(tenant, wish)
         return Ticket(
             call,
             route,

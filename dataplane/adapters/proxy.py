@@ -27,7 +27,6 @@ from dataplane.core.expand.relay import Answer, Deliver, Relay
 from dataplane.core.lineage import Lineages
 from dataplane.core.resend import REFUSALS_OF_A_BODY, Resends
 from dataplane.core.wire import stored_state
-from dataplane.core.wire.headers import upstream_headers
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.usage import Reading, total
 from dataplane.settings import Settings
@@ -155,22 +154,13 @@ class _Carrying:
         record.recoveries = self._exchange.recoveries if self._exchange else record.recoveries
 
     async def _send(self, body: bytes) -> Response:
-        call, route = self._ticket.call, self._ticket.route
-        query: bytes = call.scope.get("query_string", b"")
-        url = (
-            self._ticket.upstream.base_url.rstrip("/")
-            + route.path
-            + ("?" + query.decode("latin-1") if query else "")
+        ticket = self._ticket
+        headers = ticket.upstream_headers(forwards_clock=self._settings.test_clock)
+        has_body = bool(body) or ticket.call.method in {"POST", "PUT", "PATCH"}
+        ticket.record.rounds += 1
+        return await self._upstream.send(
+            ticket.call.method, ticket.url, headers, body if has_body else None, ticket.way
         )
-        headers = upstream_headers(
-            call.headers,
-            self._ticket.credential,
-            inspects=route.dialect is not None,
-            forwards_clock=self._settings.test_clock,
-        )
-        has_body = bool(body) or call.method in {"POST", "PUT", "PATCH"}
-        self._ticket.record.rounds += 1
-        return await self._upstream.send(call.method, url, headers, body if has_body else None)
 
     # ---- towards the client ---------------------------------------------------------------
 

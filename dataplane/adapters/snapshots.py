@@ -38,7 +38,7 @@ from dataplane.core.config.resource import (
     Variant,
 )
 from dataplane.core.money import PriceCard, PriceError
-from dataplane.core.plan import Plan, plan_of
+from dataplane.core.plan import NOTHING_STOPPED, Plan, plan_of
 
 log = logging.getLogger("headrace.snapshots")
 POLL_S = 25
@@ -84,8 +84,8 @@ class NackError(Exception):
 class Snapshots:
     """The served state, and the loop that keeps it current.
 
-    on_tenant: told of every tenant body that begins to serve. now: wall clock, seconds.
-    nacks: refused resources, by code.
+    started_at, contact_at: seconds, 0 for never. on_tenant: told of every tenant body that begins
+    to serve. now: wall clock, seconds. nacks: refused resources, by code.
     """
 
     source: Source
@@ -99,6 +99,7 @@ class Snapshots:
     price_card: PriceCard = field(default_factory=lambda: PriceCard({}))
     node: NodeBody | None = None
     contact_at: float = 0.0
+    started_at: float = 0.0
     last_nack: str = ""
     nacks: Counter[str] = field(default_factory=Counter)
     _shards: dict[str, dict[str, Principal]] = field(default_factory=dict)
@@ -117,6 +118,18 @@ class Snapshots:
             return None
         return round(max(0.0, self.now() - self.contact_at), 1)
 
+    @property
+    def auth_is_stale(self) -> bool:
+        """The source was silent for longer than the operator lets keys be believed."""
+        bound = self.node.auth_stale_after_s if self.node else 0
+        return bool(bound) and self.now() - (self.contact_at or self.started_at) > bound
+
+    def plan_for(self, tenant: Tenant, wish: Wish) -> tuple[Plan, Ignored | None]:
+        """As the tenant's, with the switches that act on every tenant of this node."""
+        plan, ignored = tenant.plan_for(wish)
+        kill = self.node.kill if self.node else NOTHING_STOPPED
+        return (plan if kill == NOTHING_STOPPED else plan.stopped_by(kill)), ignored
+
     def principal(self, digest: str) -> Principal | None:
         """Whom the credential with this SHA-256 (hex) belongs to."""
         return self._shards.get(digest[:1], {}).get(digest)
@@ -125,6 +138,7 @@ class Snapshots:
 
     def restore(self) -> None:
         """Serve what was last good, before anyone is asked."""
+        self.started_at = self.now()
         for saved in self.last_good.load():
             try:
                 self._apply(saved)
@@ -244,9 +258,10 @@ class Snapshots:
         self.upstreams = {upstream.name: upstream for upstream in self.node.upstreams}
 
     def may_be_private(self, host: str) -> bool:
-        """Whether a manager allows an upstream of this host to be in a private network."""
+        """Whether a manager allows an upstream, or its proxy, of this host a private address."""
         found = (each for each in self.upstreams.values() if each.allow_private)
-        return any(urlsplit(each.base_url).hostname == host.rstrip(".") for each in found)
+        addresses = (url for each in found for url in (each.base_url, each.proxy_url or ""))
+        return any(urlsplit(url).hostname == host.rstrip(".") for url in addresses)
 
     def _apply_prices(self, fetched: Resource) -> None:
         try:

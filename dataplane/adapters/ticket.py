@@ -1,4 +1,7 @@
-"""Everything that is fixed for one request once its caller is known."""
+"""What is fixed for one provider request once its caller and its upstream are known.
+
+Source: 03-proxy-and-recovery.md 2.1 (steps 1 to 5), 2.9.
+"""
 
 from __future__ import annotations
 
@@ -10,6 +13,7 @@ from dataplane.adapters.drive import Driver
 from dataplane.adapters.http import Call
 from dataplane.adapters.limits import BodyRoom
 from dataplane.adapters.snapshots import Tenant
+from dataplane.adapters.upstream import Way
 from dataplane.core.config.overrides import Ignored
 from dataplane.core.config.resource import Upstream
 from dataplane.core.credential import CredentialPlan
@@ -17,11 +21,12 @@ from dataplane.core.effects import Effect
 from dataplane.core.plan import Plan
 from dataplane.core.record import Record
 from dataplane.core.route import Route
+from dataplane.core.wire.headers import upstream_headers
 
 
 @dataclass(slots=True)
 class Ticket:
-    """Everything that is fixed for one request once its caller is known."""
+    """One request at the gateway's door, admitted."""
 
     call: Call
     route: Route
@@ -42,3 +47,24 @@ class Ticket:
         """Another tenant may have stored what this request could name."""
         shared = self.credential.is_held and not self.upstream.allow_server_state
         return shared and self.route.names_stored_state
+
+    @property
+    def url(self) -> str:
+        """Where the request goes, with the query as the client spelt it."""
+        query: bytes = self.call.scope.get("query_string", b"")
+        address = self.upstream.base_url.rstrip("/") + self.route.path
+        return f"{address}?{query.decode('latin-1')}" if query else address
+
+    @property
+    def way(self) -> Way:
+        return Way(self.upstream.proxy_url, self.upstream.header_timeout_s)
+
+    def upstream_headers(self, *, forwards_clock: bool) -> list[tuple[bytes, bytes]]:
+        """The headers that the provider gets, credential included."""
+        coding = b"gzip" if self.upstream.wan_compression else b"identity"
+        return upstream_headers(
+            self.call.headers,
+            self.credential,
+            coding=coding if self.route.dialect is not None else None,
+            forwards_clock=forwards_clock,
+        )

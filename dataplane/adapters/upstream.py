@@ -11,6 +11,7 @@ import io
 import socket
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import aiohttp
 from yarl import URL
@@ -31,6 +32,19 @@ class UpstreamError(Exception):
     def __init__(self, name: str, detail: str) -> None:
         super().__init__(detail)
         self.name = name
+
+
+class Way(NamedTuple):
+    """How an upstream is reached. proxy_url: through which proxy, None for straight.
+
+    first_byte_s: how long its answer may take to begin, 0 for the node's own limit.
+    """
+
+    proxy_url: str | None = None
+    first_byte_s: float = 0
+
+
+STRAIGHT = Way()
 
 
 @dataclass(slots=True)
@@ -108,27 +122,29 @@ class UpstreamClient:
             await self._session.close()
             self._session = None
 
-    async def send(self, method: str, url: str, headers: Headers, body: bytes | None) -> Response:
+    async def send(
+        self, method: str, url: str, headers: Headers, body: bytes | None, way: Way = STRAIGHT
+    ) -> Response:
         """Send one request and wait for the head of its answer. Raises UpstreamError.
 
         A connection that was refused before any byte was written is tried once more; nothing
         else is, because the provider may have begun to work on it.
         """
         try:
-            return await self._attempt(method, url, headers, body)
+            return await self._attempt(method, url, headers, body, way)
         except aiohttp.ClientConnectorError:
             try:
-                return await self._attempt(method, url, headers, body)
+                return await self._attempt(method, url, headers, body, way)
             except aiohttp.ClientConnectorError as error:
                 raise UpstreamError("upstream_error", type(error).__name__) from error
 
     async def _attempt(
-        self, method: str, url: str, headers: Headers, body: bytes | None
+        self, method: str, url: str, headers: Headers, body: bytes | None, way: Way
     ) -> Response:
         if self._session is None:
             raise UpstreamError("upstream_error", "the client is not started")
         try:
-            async with asyncio.timeout(self._settings.first_byte_timeout_s):
+            async with asyncio.timeout(way.first_byte_s or self._settings.first_byte_timeout_s):
                 response = await self._session.request(
                     method,
                     # A user name in it would become a credential beside the caller's.
@@ -137,6 +153,7 @@ class UpstreamClient:
                     # From a file the client sends in pieces and lets other streams in between.
                     data=io.BytesIO(body) if body and len(body) > IN_PIECES_BYTES else body,
                     allow_redirects=False,
+                    proxy=way.proxy_url,
                 )
         except TimeoutError as error:
             raise UpstreamError("upstream_timeout", "no response head") from error

@@ -13,6 +13,8 @@ from dataplane.core.config.resource import Host, Kill
 from dataplane.core.declaration import Kind
 from dataplane.core.pipeline import PipelineStep
 
+NOTHING_STOPPED = Kill()
+
 
 @dataclass(frozen=True)
 class Plan:
@@ -26,6 +28,13 @@ class Plan:
     kill: Kill = field(default_factory=Kill)
     cache: Cache = field(default_factory=Cache)
     observe: Observe = field(default_factory=Observe)
+
+    def stopped_by(self, kill: Kill) -> Plan:
+        """The same with these switches on, too."""
+        both = {
+            name: getattr(self.kill, name) or getattr(kill, name) for name in Kill.__struct_fields__
+        }
+        return replace(self, kill=Kill(**both))
 
     @cached_property
     def only_measures(self) -> bool:

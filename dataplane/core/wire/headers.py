@@ -49,15 +49,16 @@ def _named_in_connection(headers: Headers) -> frozenset[bytes]:
 
 
 def upstream_headers(
-    headers: Headers, credential: CredentialPlan, *, inspects: bool, forwards_clock: bool
+    headers: Headers, credential: CredentialPlan, *, coding: bytes | None, forwards_clock: bool
 ) -> list[tuple[bytes, bytes]]:
     """The caller's headers as the provider may see them, order and duplicates kept.
 
-    inspects: the answer will be read, so no compressed one is asked for. forwards_clock: test
-    clock mode. Content-Length and Host are set by the client for the body in hand.
+    coding: the one that an answer which will be read here may have, None for the caller's own
+    wish. forwards_clock: test clock mode. Content-Length and Host are set by the client for the
+    body in hand.
     """
     dropped = _NEVER_UP | credential.drops | _named_in_connection(headers)
-    if inspects:
+    if coding is not None:
         dropped |= {b"accept-encoding"}
     if not forwards_clock:
         dropped |= {CLOCK_HEADER}
@@ -66,8 +67,8 @@ def upstream_headers(
         for name, value in headers
         if name not in dropped and not name.startswith(_NEVER_UP_PREFIXES)
     ]
-    if inspects:
-        kept.append((b"accept-encoding", b"identity"))
+    if coding is not None:
+        kept.append((b"accept-encoding", coding))
     if credential.adds is not None:
         kept.append(credential.adds)
     return kept

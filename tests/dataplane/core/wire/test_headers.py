@@ -12,10 +12,10 @@ KEY = b"cg_live_AAAAAAAAAAAAAAAAAAAAAAAAAA"
 
 
 def up(
-    *headers: tuple[bytes, bytes], inspects: bool = False, forwards_clock: bool = False
+    *headers: tuple[bytes, bytes], coding: bytes | None = None, forwards_clock: bool = False
 ) -> list[tuple[bytes, bytes]]:
     credential = CredentialPlan(foreign_slots(headers))
-    return upstream_headers(headers, credential, inspects=inspects, forwards_clock=forwards_clock)
+    return upstream_headers(headers, credential, coding=coding, forwards_clock=forwards_clock)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ def test_order_and_duplicates_are_kept() -> None:
 
 
 def test_an_answer_that_is_read_is_asked_for_uncompressed() -> None:
-    assert up((b"accept-encoding", b"gzip, br"), inspects=True) == [
+    assert up((b"accept-encoding", b"gzip, br"), coding=b"identity") == [
         (b"accept-encoding", b"identity")
     ]
 
