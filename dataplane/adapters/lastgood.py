@@ -40,19 +40,25 @@ class LastGood:
         self._directory = directory
         self._known: dict[Path, dict[str, list[Version]]] = {}
 
-    def save(self, resource: Resource) -> bool:
-        """Write a resource durably. False when the disk refused it; the caller serves it anyway."""
-        envelope = resource.envelope
-        folder = self._directory / envelope.type
-        target = folder / f"{envelope.name}.{envelope.epoch}.{envelope.version}"
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            _replace(target, msgspec.json.encode(envelope) + b"\n" + resource.body)
-            self._keep(folder, Version(envelope.epoch, envelope.version, target), envelope.name)
-        except OSError as error:
-            log.error("last-good %s not written: %s", target.name, error.strerror)
-            return False
-        return True
+    def save(self, *resources: Resource) -> list[Resource]:
+        """Write resources durably; those that the disk refused, which the caller serves anyway."""
+        refused, folders = [], set()
+        for resource in resources:
+            envelope = resource.envelope
+            folder = self._directory / envelope.type
+            target = folder / f"{envelope.name}.{envelope.epoch}.{envelope.version}"
+            try:
+                folder.mkdir(parents=True, exist_ok=True)
+                _replace(target, msgspec.json.encode(envelope) + b"\n" + resource.body)
+                self._keep(folder, Version(envelope.epoch, envelope.version, target), envelope.name)
+            except OSError as error:
+                log.error("last-good %s not written: %s", target.name, error.strerror)
+                refused.append(resource)
+            else:
+                folders.add(folder)
+        for folder in folders:
+            _flush(folder)
+        return refused
 
     def load(self) -> Iterator[Resource]:
         """The newest readable version of every resource; a damaged file gives way to an older."""
@@ -110,7 +116,11 @@ def _replace(target: Path, content: bytes) -> None:
         file.flush()
         os.fsync(file.fileno())
     Path(name).replace(target)
-    directory = os.open(target.parent, os.O_RDONLY)
+
+
+def _flush(folder: Path) -> None:
+    """Make what was renamed in a folder durable."""
+    directory = os.open(folder, os.O_RDONLY)
     try:
         os.fsync(directory)
     finally:

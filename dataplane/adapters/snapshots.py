@@ -12,7 +12,8 @@ import logging
 import time
 from collections import Counter
 from collections.abc import Callable
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -23,7 +24,7 @@ from dataplane.adapters.lastgood import LastGood
 from dataplane.adapters.stores.choice import StoreUnavailableError
 from dataplane.core.components import components
 from dataplane.core.config import resource
-from dataplane.core.config.check import check_document
+from dataplane.core.config.check import Compiled, check_document
 from dataplane.core.config.overrides import Ignored, Overrides, Wish
 from dataplane.core.config.problems import ConfigError
 from dataplane.core.config.resource import (
@@ -43,6 +44,7 @@ from dataplane.core.plan import NOTHING_STOPPED, Plan, plan_of
 log = logging.getLogger("headrace.snapshots")
 POLL_S = 25
 RETRY_S = 1.0
+COMPILED_MAX = 512
 
 
 @dataclass(frozen=True, slots=True)
@@ -149,13 +151,14 @@ class Snapshots:
         """One discovery: fetch and apply what is new, and answer for it."""
         found = await self.source.discover(self._cursor, wait_s=wait_s)
         self.contact_at = self.now()
-        acks = []
-        for change in found.changes:
-            acks.append(await self._take(change))
+        taken = [await self._take(change) for change in found.changes]
+        # Together, because each flush takes its time: a thousand would delay a start by seconds.
+        applied = [each for each, _ in taken if each is not None]
+        refused = await asyncio.to_thread(self.last_good.save, *applied) if applied else []
         for kind, name in found.removed:
             self._remove(kind, name)
-        if acks:
-            await self.source.ack(acks)
+        if taken:
+            await self.source.ack([_told(ack, is_unsaved=each in refused) for each, ack in taken])
         self._cursor = found.cursor
 
     async def follow(self) -> None:
@@ -167,20 +170,20 @@ class Snapshots:
                 log.exception("cg.snapshot_refresh_failed")
                 await asyncio.sleep(RETRY_S)
 
-    async def _take(self, change: resource.Change) -> Ack:
+    async def _take(self, change: resource.Change) -> tuple[Resource | None, Ack]:
+        """Fetch and apply one change; what was applied, None for nothing new, and the answer."""
         started = time.perf_counter()
+        applied: Resource | None = None
         errors: list[dict[str, Any]] = []
-        warnings: list[dict[str, Any]] = []
         try:
             fetched = await self.source.fetch(change)
-            if self._apply(fetched) and not await asyncio.to_thread(self.last_good.save, fetched):
-                warnings.append({"code": "not_persisted", "message": "The state directory failed."})
+            applied = fetched if self._apply(fetched) else None
         except NackError as error:
             errors, self.last_nack = error.errors, error.code
             self.nacks[error.code] += 1
             log.error("cg.snapshot_nack %s %s: %s", change.type, change.name, error.code)
         serving = self._served.get((change.type, change.name))
-        return Ack(
+        return applied, Ack(
             self.node_id,
             self.boot_id,
             change.type,
@@ -191,7 +194,6 @@ class Snapshots:
             status="nack" if errors else "ack",
             serving=(serving.epoch, serving.version) if serving else None,
             errors=errors,
-            warnings=warnings,
             build_ms=(time.perf_counter() - started) * 1000,
             applied_at=self.now(),
         )
@@ -278,6 +280,13 @@ _APPLIERS: dict[str, Callable[[Snapshots, Resource], None]] = {
 }
 
 
+def _told(ack: Ack, *, is_unsaved: bool) -> Ack:
+    if not is_unsaved:
+        return ack
+    warning = {"code": "not_persisted", "message": "The state directory failed."}
+    return replace(ack, warnings=(warning,))
+
+
 def _decoded(body: bytes, kind: Any) -> Any:
     try:
         return msgspec.json.decode(body, type=kind)
@@ -285,10 +294,16 @@ def _decoded(body: bytes, kind: Any) -> Any:
         raise NackError("build_failed", f"The body does not decode: {error}") from error
 
 
+@lru_cache(maxsize=COMPILED_MAX)
+def _checked(document: bytes) -> Compiled:
+    """Tenants that run the same document share what is built from it. Raises ConfigError."""
+    return check_document(msgspec.json.decode(document), components())
+
+
 def _compiled(variant: Variant, body: TenantBody) -> Plan:
     """The plan of a variant. Raises NackError with every problem of its document."""
     try:
-        compiled = check_document(variant.document, components())
+        compiled = _checked(msgspec.json.encode(variant.document))
     except ConfigError as error:
         problems = [msgspec.to_builtins(problem) for problem in error.problems]
         raise NackError(problems[0]["code"], "The document does not validate.", problems) from error

@@ -25,6 +25,7 @@ SCENARIOS = (
     scenarios.telemetry,
     scenarios.saving,
     scenarios.at_rest,
+    scenarios.many_tenants,
 )
 
 
