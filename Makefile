@@ -13,7 +13,7 @@ DEV_STAMP := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
 .PHONY: help install lock fmt check fmt-check lint types imports test test-core test-rest \
-        test-browser crash-test soak docs docs-check run demo screenshots bench
+        test-browser crash-test soak docs docs-check run demo screenshots bench bench-watching
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -103,6 +103,10 @@ demo: $(RUN_STAMP) ## Give every page life: simulated provider and the repositor
 
 screenshots: $(DEV_STAMP) ## Take pictures of every page and state into docs/screenshots
 	@$(BIN)/python -m tools.screenshots
+
+# Ten minutes, most of them for making a million request rows.
+bench-watching: $(DEV_STAMP) ## Measure reports, pages and streams at the size of a busy fleet
+	@$(BIN)/python -m tools.watching
 
 bench: $(DEV_STAMP) ## Print the table of speed and size figures
 	@$(BIN)/python -m tools.bench

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from decimal import Decimal
-from typing import Any, TypeVar
+from typing import Any
 
-from controlplane.telemetry.inserting import put
+from django.db.models import JSONField, Model
+
+from controlplane.telemetry.inserting import add
 from controlplane.telemetry.models import (
-    Bucket,
     ComponentBucket,
     MonthlySpend,
     SignalBucket,
@@ -17,9 +19,9 @@ from controlplane.telemetry.models import (
 )
 from controlplane.telemetry.queries.losses import MISSING
 from controlplane.telemetry.resolutions import RESOLUTIONS, bucket_of
+from controlplane.telemetry.usd import nano
 from dataplane.core.uplink import ComponentDelta, Delta
 
-AnyBucket = TypeVar("AnyBucket", bound=Bucket)
 Name = tuple[str, ...]
 Values = dict[str, Any]
 
@@ -133,7 +135,7 @@ class Additions:
         _add(ComponentBucket, (*_KEY[:3], "component", "arm"), self.components)
         signal = (*_KEY[:3], "component", "signal", "kind", "arm")
         _add(SignalBucket, signal, self.signals)
-        _spend(self.months)
+        _add(MonthlySpend, ("tenant_uid", "month"), self.months)
 
 
 _KEY = ("resolution_s", "bucket_at", "tenant_uid", "arm")
@@ -160,40 +162,46 @@ def _sum(one: Any, other: Any) -> Any:
     return joined
 
 
-def _add(table: type[AnyBucket], key: tuple[str, ...], additions: dict[Name, Values]) -> None:
-    if not additions:
-        return
-    known = {tuple(getattr(row, part) for part in key): row for row in _known(table, additions)}
-    changed = []
+def _add(table: type[Model], key: tuple[str, ...], additions: Mapping[Name, Values]) -> None:
+    spreads = _spreads(table)
+    known = _known(table, key, spreads, additions) if spreads else {}
+    blank = _blank(table, key)
+    rows = []
     for name, values in additions.items():
-        row = known.get(name) or table(**dict(zip(key, name, strict=True)))
-        _grow(row, values)
-        changed.append(row)
-    put(table, changed, key)
+        row = {**dict(zip(key, name, strict=True)), **blank, **values}
+        for column, held in zip(spreads, known.get(name, ()), strict=False):
+            row[column] = _sum(held, _named(row[column]))
+        rows.append({column: _kept(value) for column, value in row.items()})
+    add(table, rows, key, replaced=spreads)
 
 
-def _known(table: type[AnyBucket], additions: Iterable[Name]) -> Iterable[AnyBucket]:
-    resolutions, moments, tenants = ({name[part] for name in additions} for part in range(3))
-    return table._default_manager.filter(
+def _spreads(table: type[Model]) -> tuple[str, ...]:
+    """Columns of counts by name: a database does not add those up."""
+    return tuple(f.name for f in table._meta.concrete_fields if isinstance(f, JSONField))
+
+
+def _blank(table: type[Model], key: tuple[str, ...]) -> Values:
+    columns = (f for f in table._meta.concrete_fields if not f.primary_key and f.name not in key)
+    return {column.name: column.get_default() for column in columns}
+
+
+def _known(
+    table: type[Model], key: tuple[str, ...], spreads: tuple[str, ...], names: Iterable[Name]
+) -> dict[Name, tuple[Any, ...]]:
+    """What the spreads of the buckets hold that are there already."""
+    resolutions, moments, tenants = ({name[part] for name in names} for part in range(3))
+    rows = table._default_manager.filter(
         resolution_s__in=resolutions, bucket_at__in=moments, tenant_uid__in=tenants
-    )
+    ).values_list(*key, *spreads)
+    return {row[: len(key)]: row[len(key) :] for row in rows}
 
 
-def _grow(row: Any, values: Values) -> None:
-    for column, value in values.items():
-        known = getattr(row, column)
-        if isinstance(value, Mapping):
-            value = {str(name): n for name, n in value.items()}
-        setattr(row, column, _sum(known, value))
+def _named(counts: Mapping[Any, int]) -> dict[str, int]:
+    return {str(name): n for name, n in counts.items()}
 
 
-def _spend(months: dict[Name, Values]) -> None:
-    tenants, names = ({name[part] for name in months} for part in (0, 1))
-    rows = MonthlySpend.objects.filter(tenant_uid__in=tenants, month__in=names)
-    known = {(row.tenant_uid, row.month): row for row in rows}
-    changed = []
-    for (tenant, month), values in months.items():
-        row = known.get((tenant, month)) or MonthlySpend(tenant_uid=tenant, month=month)
-        _grow(row, values)
-        changed.append(row)
-    put(MonthlySpend, changed, ("tenant_uid", "month"))
+def _kept(value: Any) -> Any:
+    """As the database keeps it."""
+    if isinstance(value, Decimal):
+        return nano(value)
+    return json.dumps(value) if isinstance(value, Mapping) else value

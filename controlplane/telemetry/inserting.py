@@ -28,12 +28,36 @@ def insert(table: type[Model], rows: Sequence[Row]) -> None:
         cursor.executemany(sql, [tuple(row[column] for column in columns) for row in rows])
 
 
+def add(
+    table: type[Model], rows: Sequence[Row], key: Sequence[str], *, replaced: Sequence[str] = ()
+) -> None:
+    """Add rows to those with the same key; columns as for insert, the same in every row.
+
+    Columns outside the key are sums; those of `replaced` take the new value. In the order of the
+    key, so that two writers never wait for each other.
+    """
+    if not rows:
+        return
+    name, columns = table._meta.db_table, tuple(rows[0])
+    grown = ", ".join(
+        f'"{c}" = excluded."{c}"' if c in replaced else f'"{c}" = "{name}"."{c}" + excluded."{c}"'
+        for c in columns
+        if c not in key
+    )
+    ordered = sorted(rows, key=lambda row: tuple(row[part] for part in key))
+    quoted = ", ".join(f'"{column}"' for column in columns)
+    marks = ", ".join(["%s"] * len(columns))
+    named = ", ".join(f'"{part}"' for part in key)
+    sql = (
+        f'INSERT INTO "{name}" ({quoted}) VALUES ({marks}) '  # noqa: S608  names of our own columns
+        f"ON CONFLICT ({named}) DO UPDATE SET {grown}"
+    )
+    with connections[TELEMETRY].cursor() as cursor:
+        cursor.executemany(sql, [tuple(row[column] for column in columns) for row in ordered])
+
+
 def put(table: type[Model], objects: Iterable[Model], key: Sequence[str]) -> None:
     """Write objects whole; one with the same key is replaced. For one writer at a time."""
-    fields = [f.name for f in table._meta.concrete_fields if not f.primary_key]
-    table._default_manager.bulk_create(
-        objects,
-        update_conflicts=True,
-        unique_fields=key,
-        update_fields=[name for name in fields if name not in key],
-    )
+    fields = [f for f in table._meta.concrete_fields if not f.primary_key]
+    rows = [{f.name: f.get_prep_value(getattr(each, f.name)) for f in fields} for each in objects]
+    add(table, rows, key, replaced=[f.name for f in fields if f.name not in key])

@@ -5,10 +5,12 @@ Streams read what changed anew, so that a message that comes twice, or not at al
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Iterator
 
 from django.db.models import Max
 
+from controlplane.telemetry.inserting import Row, insert
 from controlplane.telemetry.models import LiveEvent
 from controlplane.telemetry.resolutions import RESOLUTIONS, bucket_of
 from dataplane.core.uplink import Delta, RequestRow
@@ -19,14 +21,15 @@ TRIM_EVERY = 500
 
 def tell(deltas: Iterable[Delta], rows: Iterable[tuple[int, RequestRow]], *, now: int) -> None:
     """In the transaction of the batch; deltas and rows by our clock."""
-    told = {(e.topic, e.key, e.tenant_uid): e for e in (*_moved(deltas, now), *_turns(rows, now))}
-    LiveEvent.objects.bulk_create(told.values())
+    events = (*_moved(deltas, now), *_turns(rows, now))
+    told = {(event["topic"], event["key"], event["tenant_uid"]): event for event in events}
+    insert(LiveEvent, list(told.values()))
     newest = LiveEvent.objects.aggregate(seq=Max("seq"))["seq"] or 0
     if told and newest % TRIM_EVERY < len(told):
         LiveEvent.objects.filter(seq__lte=newest - RING).delete()
 
 
-def _moved(deltas: Iterable[Delta], now: int) -> Iterator[LiveEvent]:
+def _moved(deltas: Iterable[Delta], now: int) -> Iterator[Row]:
     for delta in deltas:
         bucket_at = bucket_of(delta.bucket_at, RESOLUTIONS[0])
         moment = {"bucket_ts": bucket_at, "arm": delta.arm}
@@ -36,7 +39,7 @@ def _moved(deltas: Iterable[Delta], now: int) -> Iterator[LiveEvent]:
             yield _event(f"component.{name}", "bucket", key, delta.tenant, moment, now)
 
 
-def _turns(rows: Iterable[tuple[int, RequestRow]], now: int) -> Iterator[LiveEvent]:
+def _turns(rows: Iterable[tuple[int, RequestRow]], now: int) -> Iterator[Row]:
     for at, row in rows:
         yield _event("requests", "count", "", row.tenant, {}, now)
         if row.session:
@@ -47,5 +50,13 @@ def _turns(rows: Iterable[tuple[int, RequestRow]], now: int) -> Iterator[LiveEve
 
 def _event(
     topic: str, kind: str, key: str, tenant: str, payload: dict[str, object], at: int
-) -> LiveEvent:
-    return LiveEvent(topic=topic, type=kind, key=key, tenant_uid=tenant, payload=payload, at=at)
+) -> Row:
+    return {
+        "topic": topic,
+        "type": kind,
+        "key": key,
+        "organisation": "",
+        "tenant_uid": tenant,
+        "payload": json.dumps(payload),
+        "at": at,
+    }

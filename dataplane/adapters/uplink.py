@@ -25,9 +25,9 @@ from dataplane.core.uplink import BATCH_MAX_BYTES, BUCKET_S, RejectedError
 
 log = logging.getLogger("headrace.uplink")
 
-QUEUE_MAX = 8_000
+QUEUE_MAX = 10_000
 KEYS_MAX = 20_000
-EVERY_S = 0.5
+EVERY_S, SELDOM_S = 0.5, 1.0
 HEARTBEAT_S = 5.0
 LAST_WORD_S = 5.0
 BACKOFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)
@@ -132,13 +132,14 @@ class Uplink:
 
     async def _flush_often(self) -> None:
         """Until it is told to stop, and once more then."""
-        failures, is_last = 0, False
+        failures, is_last, took_s = 0, False, 0.0
         while not is_last:
-            await self._pause(BACKOFF_S[min(failures, len(BACKOFF_S)) - 1] if failures else EVERY_S)
+            await self._pause(pause_s(took_s, failures))
             is_last = self._stopping.is_set()
+            began = time.monotonic()
             try:
                 await self.flush()
-                failures = 0
+                failures, took_s = 0, time.monotonic() - began
             except Exception:
                 failures += 1
                 if failures == 1:
@@ -209,6 +210,15 @@ class Uplink:
         return _Batch(
             self._node_id, self._boot_id, self._seq, 0, self._claimed, dropped, rows, deltas
         )
+
+
+def pause_s(took_s: float, failures: int) -> float:
+    """Until the next flush: longer where the last one took long, so that batches become larger and
+    fewer under load, and much longer while nobody takes them. took_s: of the last flush.
+    """
+    if failures:
+        return BACKOFF_S[min(failures, len(BACKOFF_S)) - 1]
+    return min(SELDOM_S, max(EVERY_S, 2 * took_s))
 
 
 def _fitting(rows: list[msgspec.Raw], room: int) -> int:

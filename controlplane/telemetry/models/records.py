@@ -71,7 +71,8 @@ class RequestRecord(models.Model):
     class Meta:
         indexes = (
             models.Index(fields=("tenant_uid", "-id"), name="request_of_tenant"),
-            models.Index(fields=("tenant_uid", "session_uid", "id"), name="request_of_session"),
+            models.Index(fields=("session_uid", "tenant_uid", "id"), name="request_in_session"),
+            models.Index(fields=("outcome", "id"), name="request_outcome"),
             models.Index(fields=("at",), name="request_at"),
             models.Index(
                 fields=("id",), condition=models.Q(expand_missing__gt=0), name="request_with_loss"

@@ -157,6 +157,16 @@ async def test_a_full_queue_drops_rows_and_says_so_but_keeps_every_counter(
     assert telemetry.process.counts["telemetry_dropped"] == 490
 
 
+@pytest.mark.parametrize(
+    ("took_s", "failures", "pause_s"),
+    [(0.01, 0, 0.5), (0.4, 0, 0.8), (3.0, 0, 1.0), (0.4, 1, 1.0), (0.4, 99, 30.0)],
+)
+def test_the_longer_reporting_takes_the_fewer_and_larger_its_batches(
+    took_s: float, failures: int, pause_s: float
+) -> None:
+    assert uplinks.pause_s(took_s, failures) == pause_s
+
+
 async def test_a_batch_that_was_not_taken_is_sent_again_under_its_number() -> None:
     sink = Receiver(ConnectionError("down"))
     telemetry, link = reporting(sink)

@@ -1,0 +1,1 @@
+"""Reports, pages and streams at the size of a busy fleet, on real databases and servers."""
