@@ -19,7 +19,6 @@ from django.db.models import Sum
 from controlplane.telemetry.models import ComponentRun, RequestRecord, TelemetryGap, TrafficBucket
 from controlplane.telemetry.writer import Writer
 from dataplane.adapters.telemetry import Telemetry
-from dataplane.adapters.totals import Totals
 from dataplane.adapters.uplink import Uplink
 from dataplane.core.components import components
 from dataplane.core.declaration import Kind
@@ -39,9 +38,9 @@ class TimedUplink(Uplink):
 
     taken: list[float]
 
-    def offer(self, tenant: str, change: Totals, record: Record | None = None) -> bool:
+    def offer(self, record: Record) -> bool:
         started = time.perf_counter()
-        accepted = super().offer(tenant, change, record)
+        accepted = super().offer(record)
         self.taken.append((time.perf_counter() - started) * 1000)
         return accepted
 
