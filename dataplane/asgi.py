@@ -1,18 +1,24 @@
 """The data plane alone: HEADRACE_SNAPSHOT=FILE uvicorn dataplane.asgi:application.
 
+With HEADRACE_DOCUMENT=FILE instead it serves that document to everyone who reaches it.
+
 The control plane mounts a Node of its own beside its pages.
 Source: 00-start-here.md 3; 07-house-style.md 4.
 """
 
 from __future__ import annotations
 
+import time
 from typing import Any
 
 from dataplane.adapters import logs
 from dataplane.adapters.node import Node
-from dataplane.adapters.snapshot_file import FileSource
+from dataplane.adapters.snapshot_file import FileSource, FixedSource
 from dataplane.adapters.uplink_http import HttpSink
-from dataplane.settings import from_environment
+from dataplane.core.config import single
+from dataplane.core.config.problems import ConfigError
+from dataplane.core.config.resource import Source
+from dataplane.settings import Settings, SettingsError, from_environment
 
 __all__ = ["Node", "application"]
 
@@ -23,7 +29,21 @@ def _standalone() -> Node:
     settings = from_environment()
     logs.configure(settings.log_level)
     sink = HttpSink(settings.report_url, settings.report_token) if settings.report_url else None
-    return Node(settings, FileSource(settings.snapshot), sink=sink)
+    return Node(settings, _source(settings), sink=sink)
+
+
+def _source(settings: Settings) -> Source:
+    if settings.document is None:
+        return FileSource(settings.snapshot)
+    text = settings.document.read_text(encoding="utf-8")
+    try:
+        found = single.resources(text, settings.upstreams, version=int(time.time()))
+    except ConfigError as error:
+        named = "\n".join(f"  {p.path}: {p.code}: {p.message}" for p in error.problems)
+        raise SettingsError(
+            f"HEADRACE_DOCUMENT={settings.document} is not valid:\n{named}"
+        ) from error
+    return FixedSource(found)
 
 
 def __getattr__(name: str) -> Any:

@@ -12,6 +12,7 @@ from typing import Literal, NamedTuple
 from dataplane.encryption import EncryptionError, StoreEncryption, encryption_from
 
 _MIB = 1 << 20
+PROVIDERS = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com"}
 
 
 class SettingsError(ValueError):
@@ -33,6 +34,8 @@ class BodyLimits(NamedTuple):
 class Settings:
     """Sizes in bytes, durations in seconds unless the name says otherwise.
 
+    document: of the only tenant of a node that asks nobody who they are (single-tenant mode), None
+    for a node that does; upstreams: dialect to address, for that tenant.
     environment: where keys that an upstream names by variable are read when they are needed.
     report_url: of the control plane that is told of every request, "" for none; report_token: the
     credential for that.
@@ -40,6 +43,8 @@ class Settings:
 
     state_dir: Path
     snapshot: Path | None = None
+    document: Path | None = None
+    upstreams: Mapping[str, str] = field(default_factory=dict)
     bind: str = "127.0.0.1:8000"
     test_clock: bool = False
     metrics_token: str = ""
@@ -83,6 +88,10 @@ class Settings:
         return self.state_dir / "shadow"
 
     @property
+    def is_single_tenant(self) -> bool:
+        return self.document is not None
+
+    @property
     def binds_loopback(self) -> bool:
         host = self.bind.rpartition(":")[0].strip("[]")
         return host == "localhost" or is_loopback(host)
@@ -102,9 +111,14 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Settings:
     data_dir = Path(env.get("HEADRACE_DATA_DIR") or "var")
     state_dir = Path(env.get("HEADRACE_STATE_DIR") or data_dir / "state")
     snapshot = env.get("HEADRACE_SNAPSHOT")
+    document = env.get("HEADRACE_DOCUMENT")
+    if snapshot and document:
+        raise SettingsError("A node has HEADRACE_SNAPSHOT or HEADRACE_DOCUMENT, not both.")
     found = Settings(
         state_dir=state_dir,
         snapshot=Path(snapshot) if snapshot else None,
+        document=Path(document) if document else None,
+        upstreams=_upstreams(env.get("HEADRACE_UPSTREAMS", "")) if document else {},
         bind=env.get("HEADRACE_BIND") or "127.0.0.1:8000",
         test_clock=env.get("HEADRACE_TEST_CLOCK") == "1",
         metrics_token=env.get("HEADRACE_METRICS_TOKEN", ""),
@@ -144,6 +158,17 @@ def _count(env: Mapping[str, str], name: str, default: int) -> int:
     if not text.isdecimal():
         raise SettingsError(f"{name} must be a whole number, not {text!r}.")
     return int(text)
+
+
+def _upstreams(text: str) -> dict[str, str]:
+    """Dialect to address, from `anthropic=https://…,openai=https://…`."""
+    found = dict(PROVIDERS)
+    for part in filter(None, text.split(",")):
+        dialect, equals, url = part.strip().partition("=")
+        if not equals or dialect not in PROVIDERS or not url.startswith(("http://", "https://")):
+            raise SettingsError(f"HEADRACE_UPSTREAMS: {part!r} is not anthropic=URL or openai=URL.")
+        found[dialect] = url
+    return found
 
 
 def _encryption(env: Mapping[str, str], state_dir: Path) -> StoreEncryption | None:

@@ -61,7 +61,9 @@ async def compact(node: Node, call: Call) -> None:
 
 def _plan(node: Node, admission: Admission, options: dict[str, str]) -> tuple[Plan, Ignored | None]:
     wish = wish_of(admission.call, preset=options.get("preset", ""))
-    plan, ignored = node.snapshots.plan_for(admission.tenant, wish)
+    plan, ignored = node.snapshots.plan_for(
+        admission.tenant, wish, allowed=node.settings.is_single_tenant
+    )
     mode = options.get("cache", "")
     if mode in _CACHE_MODES:
         plan = dataclasses.replace(plan, host=replace(plan.host, cache_mode=mode))

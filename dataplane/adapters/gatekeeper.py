@@ -12,6 +12,7 @@ from collections.abc import Callable
 from dataplane.adapters.http import Call, RefusedError
 from dataplane.adapters.snapshots import Principal, Snapshots, Tenant
 from dataplane.core import identity
+from dataplane.core.config import single
 from dataplane.core.config.resource import AGENT_KEY_KIND, TOKEN_KIND
 from dataplane.settings import is_loopback
 
@@ -20,13 +21,22 @@ _TRACKED_ADDRESSES = 10_000
 # What proxies add: Forwarded, X-Forwarded-*, Via, X-Real-IP, CF-Connecting-IP and their like.
 _RELAYED = re.compile(rb"via|.*forwarded.*|.*-ip")
 
+ANYONE = Principal(single.TENANT, "", TOKEN_KIND)
+
 
 class Gatekeeper:
     """Authenticates from headers alone, before the body is asked for."""
 
     def __init__(
-        self, snapshots: Snapshots, *, failures_per_minute: int, clock: Callable[[], float]
+        self,
+        snapshots: Snapshots,
+        *,
+        failures_per_minute: int,
+        clock: Callable[[], float],
+        asks_nobody: bool = False,
     ) -> None:
+        """asks_nobody: everyone is the node's only tenant (single-tenant mode)."""
+        self._asks_nobody = asks_nobody
         self._snapshots = snapshots
         self._allowed = failures_per_minute
         self._clock = clock
@@ -36,7 +46,7 @@ class Gatekeeper:
         """Whose request this is. Raises RefusedError."""
         if not self._snapshots.is_ready or self._snapshots.auth_is_stale:
             raise RefusedError("not_ready")
-        principal = self._authenticated(call)
+        principal = ANYONE if self._asks_nobody else self._authenticated(call)
         tenant = self._snapshots.tenants.get(principal.tenant)
         if tenant is None:
             raise RefusedError("not_ready")

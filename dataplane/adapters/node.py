@@ -43,6 +43,7 @@ from dataplane.core.config.resource import Source, Upstream
 from dataplane.core.credential import CredentialError, CredentialPlan, names_a_key, plan_for
 from dataplane.core.effects import Recalled
 from dataplane.core.effects import Scope as Owner
+from dataplane.core.identity import foreign_slots
 from dataplane.core.money import cost
 from dataplane.core.record import Record
 from dataplane.core.route import Route, RouteError, match
@@ -83,12 +84,17 @@ class Node:
         self.telemetry = Telemetry(self.uplink)
         self.observer = Observer(_store_of(settings, settings.shadow_dir), self.telemetry)
         failpoints.arm(settings.failpoint)
-        last_good = LastGood(settings.state_dir / "config")
+        # Apart, so that a node which asks who calls never starts from one that does not.
+        place = "config-single" if settings.is_single_tenant else "config"
+        last_good = LastGood(settings.state_dir / place)
         self.snapshots = Snapshots(
             source, last_good, self.node_id, self.boot_id, on_tenant=self._configure_store
         )
         self.gatekeeper = Gatekeeper(
-            self.snapshots, failures_per_minute=settings.auth_fail_per_min, clock=time.time
+            self.snapshots,
+            failures_per_minute=settings.auth_fail_per_min,
+            clock=time.time,
+            asks_nobody=settings.is_single_tenant,
         )
         self.publisher = Publisher(self)
         self.pages = MetricsPages(self)
@@ -124,6 +130,8 @@ class Node:
         if self.uplink is not None:
             self.uplink.start()
         self._following = asyncio.get_running_loop().create_task(self.snapshots.follow())
+        if self.settings.is_single_tenant:
+            log.warning("cg.single_tenant everyone who reaches this node is served, unasked")
         log.info("cg.node_started node=%s tenants=%d", self.node_id, len(self.snapshots.tenants))
 
     async def stop(self) -> None:
@@ -275,6 +283,8 @@ class Node:
         )
 
     def _credential(self, call: Call, upstream: Upstream) -> CredentialPlan:
+        if self.settings.is_single_tenant:
+            return CredentialPlan(foreign_slots(call.headers))  # the provider itself may ask
         held = None
         if upstream.key_ref is not None:
             held = self._secrets(upstream.key_ref)

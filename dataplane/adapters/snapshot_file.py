@@ -15,23 +15,20 @@ from dataplane.core.config.resource import Ack, Change, Discovery, Resource, unb
 from dataplane.core.ulid import RANDOM_BYTES, ulid
 
 
-class FileSource:
-    """A Source over the bundle that `headrace snapshot` writes; None serves last-good only."""
+class FixedSource:
+    """A Source over resources that never change."""
 
-    def __init__(self, path: Path | None) -> None:
-        self._path = path
-        self._resources: dict[tuple[str, str], Resource] = {}
+    def __init__(self, resources: Sequence[Resource]) -> None:
+        self._resources = {(r.envelope.type, r.envelope.name): r for r in resources}
 
     async def discover(self, cursor: int | None, *, wait_s: float) -> Discovery:
-        """The whole bundle once; afterwards it is as silent as a file that does not change."""
-        if cursor is not None or self._path is None:
+        """Everything once; afterwards it is as silent as a file that does not change."""
+        if cursor is not None:
             await asyncio.sleep(wait_s)
-            return Discovery(cursor or 0, ())
-        found = unbundle(await asyncio.to_thread(self._path.read_bytes))
-        self._resources = {(r.envelope.type, r.envelope.name): r for r in found}
+            return Discovery(cursor, ())
         changes = [
             Change(e.type, e.name, e.epoch, e.version, e.hash)
-            for e in (resource.envelope for resource in found)
+            for e in (resource.envelope for resource in self._resources.values())
         ]
         return Discovery(1, changes, resync=True)
 
@@ -40,6 +37,19 @@ class FileSource:
 
     async def ack(self, acks: Sequence[Ack]) -> None:
         """Nobody listens; the log has the refusals."""
+
+
+class FileSource(FixedSource):
+    """A Source over the bundle that `headrace snapshot` writes; None serves last-good only."""
+
+    def __init__(self, path: Path | None) -> None:
+        super().__init__(())
+        self._path = path
+
+    async def discover(self, cursor: int | None, *, wait_s: float) -> Discovery:
+        if cursor is None and self._path is not None:
+            super().__init__(unbundle(await asyncio.to_thread(self._path.read_bytes)))
+        return await super().discover(cursor, wait_s=wait_s)
 
 
 def node_identity(state_dir: Path) -> tuple[str, str]:

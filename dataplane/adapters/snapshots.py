@@ -58,9 +58,9 @@ class Tenant:
     variant: Variant | None
     overrides: Overrides
 
-    def plan_for(self, wish: Wish) -> tuple[Plan, Ignored | None]:
+    def plan_for(self, wish: Wish, *, allowed: bool = False) -> tuple[Plan, Ignored | None]:
         """The plan that a request runs, and why it is not the one it asked for."""
-        found = self.overrides.plan(wish) if any(wish) else self.plan
+        found = self.overrides.plan(wish, allowed=allowed) if any(wish) else self.plan
         return (self.plan, found) if isinstance(found, Ignored) else (found, None)
 
 
@@ -126,9 +126,14 @@ class Snapshots:
         bound = self.node.auth_stale_after_s if self.node else 0
         return bool(bound) and self.now() - (self.contact_at or self.started_at) > bound
 
-    def plan_for(self, tenant: Tenant, wish: Wish) -> tuple[Plan, Ignored | None]:
-        """As the tenant's, with the switches that act on every tenant of this node."""
-        plan, ignored = tenant.plan_for(wish)
+    def plan_for(
+        self, tenant: Tenant, wish: Wish, *, allowed: bool = False
+    ) -> tuple[Plan, Ignored | None]:
+        """As the tenant's, with the switches that act on every tenant of this node.
+
+        allowed: the wish counts whatever the tenant's policy says.
+        """
+        plan, ignored = tenant.plan_for(wish, allowed=allowed)
         kill = self.node.kill if self.node else NOTHING_STOPPED
         return (plan if kill == NOTHING_STOPPED else plan.stopped_by(kill)), ignored
 

@@ -58,13 +58,16 @@ async def favicon(node: Node, call: Call) -> None:
 
 
 async def show_stats(node: Node, call: Call) -> None:
-    """A tenant's key shows that tenant; a direct loopback peer without one sees everything.
+    """A tenant's key shows that tenant; a direct loopback peer without one sees everything, and
+    so does everyone where there is one tenant alone.
 
     With scope=host the figures are those of all workers of this host.
     """
-    if identity.tenant_token(call.headers) is not None:
+    if node.settings.is_single_tenant:
+        tenant: str | None = None
+    elif identity.tenant_token(call.headers) is not None:
         principal, _ = node.gatekeeper.admit(call)
-        tenant: str | None = principal.tenant
+        tenant = principal.tenant
     elif is_direct_loopback(call):
         tenant = None
     else:
@@ -140,7 +143,8 @@ def _mode(served: Tenant | None) -> str:
 
 
 async def metrics(node: Node, call: Call) -> None:
-    if not (is_direct_loopback(call) or _has_metrics_token(node, call)):
+    is_open = node.settings.is_single_tenant or is_direct_loopback(call)
+    if not (is_open or _has_metrics_token(node, call)):
         raise RefusedError("view_forbidden")
     page = node.pages.host if _wants_host(call) else node.pages.process
     await call.respond(200, await page(), [(b"content-type", b"text/plain; version=0.0.4")])

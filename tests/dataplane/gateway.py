@@ -131,6 +131,13 @@ async def gateway(
     bundle.parent.mkdir(parents=True, exist_ok=True)
     bundle.write_bytes(resource.bundle(resources(specs, upstream_url, upstream)))
     node = Node(Settings(state_dir / "state", **settings), FileSource(bundle), secrets)
+    async with listening(node) as running:
+        yield running
+
+
+@contextlib.asynccontextmanager
+async def listening(node: Node) -> AsyncIterator[Gateway]:
+    """The node on a free port until the block is left."""
     config = uvicorn.Config(
         node, port=0, log_config=None, access_log=False, timeout_graceful_shutdown=2
     )

@@ -76,3 +76,26 @@ def test_a_value_that_means_nothing_names_its_variable(name: str, value: str) ->
 )
 def test_loopback_is_an_address_and_never_a_name(host: str, *, expected: bool) -> None:
     assert is_loopback(host) is expected
+
+
+def test_a_node_of_one_tenant_goes_to_the_providers_unless_it_is_told_otherwise() -> None:
+    environ = {"HEADRACE_DOCUMENT": "d.yaml", "HEADRACE_UPSTREAMS": "openai=http://10.0.0.2:1"}
+
+    found = from_environment(environ)
+
+    assert found.is_single_tenant
+    assert found.upstreams == {
+        "anthropic": "https://api.anthropic.com",
+        "openai": "http://10.0.0.2:1",
+    }
+
+
+@pytest.mark.parametrize("text", ["openai", "gemini=https://g.example", "openai=10.0.0.2"])
+def test_an_upstream_that_is_no_address_is_refused(text: str) -> None:
+    with pytest.raises(SettingsError, match="HEADRACE_UPSTREAMS"):
+        from_environment({"HEADRACE_DOCUMENT": "d.yaml", "HEADRACE_UPSTREAMS": text})
+
+
+def test_a_bundle_and_a_document_are_one_too_many() -> None:
+    with pytest.raises(SettingsError, match="not both"):
+        from_environment({"HEADRACE_DOCUMENT": "d.yaml", "HEADRACE_SNAPSHOT": "b.json"})

@@ -18,13 +18,10 @@ MEASURED = {
 
 # Cases that cannot hold yet: what they ask for is not part of the product so far.
 LATER = {
-    24: "Single-tenant mode: a node always has tenants so far.",
     42: "cacheinject is declared and not built.",
     76: "extract_llm_sweep is declared and not built.",
     128: "Redis is no store of this build yet.",
     131: "Redis is no store of this build yet.",
-    136: "Observe mode forwards untouched and measures nothing yet.",
-    137: "Observe mode forwards untouched and measures nothing yet.",
     138: "Keep-alive pings are not built yet.",
     139: "Keep-alive pings are not built yet.",
     140: "Keep-alive pings are not built yet.",
