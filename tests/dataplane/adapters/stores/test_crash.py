@@ -44,7 +44,7 @@ async def test_nothing_durable_is_lost_when_the_process_is_killed(tmp_path: Path
             text = text_of(name, session, number)
             scope = Scope("acme", "alice", f"{name}-{session}")
             found = await recall(store, marker(text), scope=scope, at=NOW + number, keep=False)
-            assert found == Recalled(Found.RESOLVED, text.encode())
+            assert found == Recalled(Found.RESOLVED, text.encode(), "mask")
         await assert_every_decision_has_its_original(store, name)
         await store.close()
 
@@ -56,7 +56,7 @@ async def assert_every_decision_has_its_original(store: SqliteStore, name: str) 
         for text, replacement in view.frozen.get("mask", {}).items():
             named = re.findall(r"<<cg:(\w+)>>", replacement)
             answers = [await recall(store, id_, scope=scope, keep=False) for id_ in named]
-            assert answers == [Recalled(Found.RESOLVED, text.encode())]
+            assert answers == [Recalled(Found.RESOLVED, text.encode(), "mask")]
 
 
 async def test_a_decision_of_another_process_is_seen_at_the_next_turn(tmp_path: Path) -> None:
