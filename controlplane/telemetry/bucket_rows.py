@@ -75,6 +75,7 @@ def traffic_of(delta: Delta) -> Values:
         "expand_malformed": delta.unresolved.get("malformed", 0),
         "refused": sum(delta.refused.values()),
         "cost_usd": Decimal(delta.billed_usd),
+        "saved_usd": Decimal(delta.saved_usd),
         "counts": more,
         "added_spread": delta.added,
         "upstream_spread": delta.upstream,
@@ -120,7 +121,8 @@ class Additions:
                     _merge(self.signals, (*place, name, signal, kind, delta.arm), values)
         month = datetime.fromtimestamp(at / 1000, UTC).strftime("%Y-%m")
         columns = (
-            "requests", "cost_usd", "unpriced", "tokens_before", "tokens_after", "saved_unique",
+            "requests", "cost_usd", "saved_usd", "unpriced", "tokens_before", "tokens_after",
+            "saved_unique",
         )  # fmt: skip
         _merge(self.months, (delta.tenant, month), {name: traffic[name] for name in columns})
 

@@ -8,7 +8,7 @@ from controlplane.telemetry.bucket_rows import Additions
 from controlplane.telemetry.inserting import put
 from controlplane.telemetry.models import MarkerRecord, SessionRecord
 from controlplane.telemetry.queries.losses import MISSING
-from controlplane.telemetry.record_rows import cost_of, malformed_in, missing_in, uid_of
+from controlplane.telemetry.record_rows import cost_of, malformed_in, missing_in, saved_of, uid_of
 from dataplane.core.uplink import MarkerRow, RecoveryRow, RequestRow
 
 NAMES_MAX = 300
@@ -68,6 +68,7 @@ def _continue(session: SessionRecord, row: RequestRow, at: int) -> None:
     session.output += row.output
     cost = cost_of(row)
     session.cost_usd += cost or 0
+    session.saved_usd += saved_of(row) or 0
     session.priced += cost is not None
     session.unpriced += row.usage_known and cost is None
     session.errors += row.outcome != "ok"

@@ -36,6 +36,10 @@ def cost_of(row: RequestRow) -> Decimal | None:
     return None if row.cost_usd is None else Decimal(row.cost_usd)
 
 
+def saved_of(row: RequestRow) -> Decimal | None:
+    return None if row.saved_usd is None else Decimal(row.saved_usd)
+
+
 def request_row(row: RequestRow, batch: Batch, *, at: int, turn: int) -> Row:
     """Columns of RequestRecord. at: ms, by our clock."""
     return {
@@ -98,6 +102,7 @@ def _tokens(row: RequestRow) -> dict[str, Any]:
         "cache_write_1h": row.cache_write_1h,
         "output": row.output,
         "cost_usd": nano(cost_of(row)),
+        "saved_usd": nano(saved_of(row)),
         "accounting": accounting(row),
         "usage_miss": row.usage_miss,
     }

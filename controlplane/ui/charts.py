@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -47,7 +47,9 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """kind: stack or lines. total and finding: the sentence above it. label: all of it in words."""
+    """kind: stack, lines or running. total and finding: the sentence above it. label: all of it in
+    words.
+    """
 
     name: str
     kind: str
@@ -84,11 +86,12 @@ def rows_of(
     series: Mapping[str, Sequence[int]],
     starts: Sequence[int],
     observed: Sequence[bool],
+    write: Callable[[int], str] = "{:,}".format,
 ) -> tuple[Row, ...]:
     """starts: of each step, ms. An empty step in which nobody watched says so."""
     summed = [_column(column, columns, series, len(starts)) for column in columns]
     return tuple(
-        Row(start // 1000, _cells([column[i] for column in summed], is_seen=observed[i]))
+        Row(start // 1000, _cells([column[i] for column in summed], write, is_seen=observed[i]))
         for i, start in enumerate(starts)
     )
 
@@ -103,10 +106,10 @@ def _column(
     return [sum(at) for at in zip(*rest, strict=True)] if rest else [0] * steps
 
 
-def _cells(values: Sequence[int], *, is_seen: bool) -> tuple[str, ...]:
+def _cells(values: Sequence[int], write: Callable[[int], str], *, is_seen: bool) -> tuple[str, ...]:
     if not is_seen and not any(values):
         return (NO_DATA.text,) * len(values)
-    return tuple(f"{value:,}" for value in values)
+    return tuple(write(value) for value in values)
 
 
 def spark(values: Sequence[int]) -> str:

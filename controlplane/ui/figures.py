@@ -251,47 +251,6 @@ def _latency(name: str, mean_ms: float | None, observed: int | None) -> LatencyR
     return LatencyRow(name, mean, str(numerals.count(observed)))
 
 
-@dataclass(frozen=True, slots=True)
-class MoneyRow:
-    name: str
-    figure: Figure
-    note: str = ""
-    is_sum: bool = False
-    is_loss: bool = False
-
-
-def money(stats: Stats) -> tuple[MoneyRow, ...]:
-    """What the same traffic would have cost, what it did cost, and what is left."""
-    baseline, billed = amount(stats, "baseline_usd"), amount(stats, "billed_usd")
-    saved = baseline - billed if baseline is not None and billed is not None else None
-    is_loss = saved is not None and saved < 0
-    return (
-        MoneyRow("Baseline: the same traffic, not compacted", numerals.usd(baseline)),
-        MoneyRow("Billed by providers", billed_cost(stats), _unpriced(stats)),
-        MoneyRow(
-            "Net",
-            numerals.change_usd(saved),
-            "costs more than it saves" if is_loss else "",
-            is_sum=True,
-            is_loss=is_loss,
-        ),
-    )
-
-
-def money_note(stats: Stats) -> str:
-    """Why two of the rows are unknown, where they are."""
-    if "baseline_usd" in stats:
-        return ""
-    return "Baseline and net are unknown: savings are counted in tokens and not priced yet."
-
-
-def _unpriced(stats: Stats) -> str:
-    missing = whole(stats, "unpriced_requests")
-    return (
-        f"({numerals.plural(missing, 'request')} without a price not included)" if missing else ""
-    )
-
-
 CHOOSE_TENANT = "choose a tenant above to see which"
 
 

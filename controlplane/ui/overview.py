@@ -21,6 +21,7 @@ from controlplane.ui.component_rows import VERDICTS, ComponentRow, component_row
 from controlplane.ui.figures import Stats
 from controlplane.ui.frame import PersonRequest, page
 from controlplane.ui.looks import Look, look_of
+from controlplane.ui.money_rows import money, money_note, waterfall
 from controlplane.ui.numerals import span
 from controlplane.ui.safety import safety
 from controlplane.ui.scope import Scope, handle
@@ -76,8 +77,9 @@ def figures_of(stats: Stats | None) -> dict[str, object]:
         "components": _at_work(component_rows(known, tuple(components().values()))),
         "tiers": figures.billed_tiers(known),
         "billed_total": figures.billed_total(known),
-        "money": figures.money(known),
-        "money_note": figures.money_note(known),
+        "money": money(known),
+        "money_note": money_note(known),
+        "waterfall": waterfall(known),
         "untouched": figures.not_compacted(known),
         "latency": figures.latency(known),
     }

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from decimal import Decimal
 
 from controlplane.telemetry.queries import TrafficPoint, Window, series
 from controlplane.ui import numerals
@@ -12,10 +13,13 @@ from controlplane.ui.looks import Look
 from controlplane.ui.watched import marks, observed
 
 TOPIC = "overview"
-REQUESTS, TOKENS = "traffic", "tokens"
+REQUESTS, TOKENS, MONEY = "traffic", "tokens", "usd"
+NET = "net_millionths"  # of a dollar: a stream carries whole numbers
+PER_USD = 1_000_000
 NAMES = {
     REQUESTS: {"shaped": "through the pipeline", "untouched": "passed as they came"},
     TOKENS: {"tokens_before": "sent by agents", "tokens_after": "sent to providers"},
+    MONEY: {NET: "net, USD"},
 }
 MINUTE_S = 60
 Values = Mapping[str, Mapping[str, int]]
@@ -30,6 +34,7 @@ def values_of(point: TrafficPoint) -> Values:
             "untouched": max(0, found["requests"] - found["shaped"]),
         },
         TOKENS: {name: found[name] for name in NAMES[TOKENS]},
+        MONEY: {NET: int((point.saved_usd or 0) * PER_USD)},
     }
 
 
@@ -39,18 +44,20 @@ class TrafficCharts:
 
     requests: Chart
     tokens: Chart
+    net: Chart
     spark: str
     rate: str
 
 
 def traffic_charts(look: Look) -> TrafficCharts:
     _, points = series(look.reach, look.window, tenant=look.tenant)
-    requests, tokens = (_placed(look.window, points, name) for name in (REQUESTS, TOKENS))
+    requests, tokens, net = (_placed(look.window, points, name) for name in NAMES)
     every = [sum(step) for step in zip(*requests.values(), strict=True)]
     seen, happened = observed(look.window), marks(look)
     return TrafficCharts(
         replace(_requests(look, requests, seen), marks=happened),
         replace(_tokens(look, tokens, seen), marks=happened),
+        replace(_net(look, net, seen), marks=happened),
         spark(every),
         _rate(every, look.window.step_s),
     )
@@ -92,6 +99,28 @@ def _tokens(look: Look, found: Series, seen: Sequence[bool]) -> Chart:
         f"{numerals.count(after)} sent to providers.",
         caption="Tokens",
     )
+
+
+def _net(look: Look, found: Series, seen: Sequence[bool]) -> Chart:
+    millionths = sum(found[NET])
+    total = numerals.change_usd(Decimal(millionths) / PER_USD)
+    columns = _columns(found, NAMES[MONEY])
+    return Chart(
+        name="net-chart",
+        kind="running",
+        unit=MONEY,
+        step_s=look.window.step_s,
+        columns=columns,
+        rows=rows_of(columns, found, look.window.steps, seen, _dollars),
+        total=str(total),
+        finding=f"in the last {look.words}, of requests that have a price",
+        label=f"Net saving over the last {look.words}: {total}.",
+        caption="Net saving",
+    )
+
+
+def _dollars(millionths: int) -> str:
+    return f"{Decimal(millionths) / PER_USD:.6f}"
 
 
 def _columns(found: Series, names: Mapping[str, str]) -> tuple[Column, ...]:

@@ -8,8 +8,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
+from decimal import Decimal
 
 from dataplane.adapters.totals import ComponentTotals, Totals
+from dataplane.core.money import saving
 from dataplane.core.record import Record
 from dataplane.core.report import RunReport, StepReport
 from dataplane.core.spread import slot_of
@@ -189,6 +191,19 @@ def _count_usage(totals: Totals, record: Record) -> None:
     else:
         counts["priced_requests"] += 1
         totals.billed_usd += record.cost_usd
+        record.saved_usd = _saved_usd(record)
+        totals.saved_usd += record.saved_usd
+
+
+def _saved_usd(record: Record) -> Decimal:
+    """Of a request that is priced and whose steps know what they are credited for."""
+    steps = record.report.steps if record.report else ()
+    spared = (
+        saving(gross=step.saved, unique=step.unique, usage=record.usage, rates=record.rates)
+        for step in steps
+        if not step.reverted
+    )
+    return sum(filter(None, spared), Decimal(0))
 
 
 def _count_recoveries(totals: Totals, record: Record) -> None:

@@ -308,7 +308,8 @@ class Node:
     def account(self, record: Record) -> None:
         if record.usage is not None:
             priced = self.snapshots.price_card.find(record.model)
-            record.cost_usd = cost(record.usage, priced.rates if priced else None)
+            record.rates = priced.rates if priced else None
+            record.cost_usd = cost(record.usage, record.rates)
         if record.status:
             self.telemetry.add(record)
             logs.request(record)

@@ -99,7 +99,7 @@ def counted(totals: Totals) -> dict[str, Any]:
         "bypassed": dict(totals.bypassed),
         "refused": dict(totals.refused),
         **_fields(totals, _BILLED),
-        "billed_usd": str(totals.billed_usd) if totals.counts["priced_requests"] else None,
+        **_dollars(totals),
         **_fields(totals, _MODEL_CALLS),
         **_BUDGETS_MS,
         **_means(totals),
@@ -116,6 +116,14 @@ def counted(totals: Totals) -> dict[str, Any]:
         **_observed(totals),
         **_not_in_this_build(),
     }
+
+
+def _dollars(totals: Totals) -> dict[str, str | None]:
+    """baseline_usd: what the priced requests would have been billed, had nothing been taken out."""
+    if not totals.counts["priced_requests"]:
+        return {"billed_usd": None, "baseline_usd": None}
+    baseline = totals.billed_usd + totals.saved_usd
+    return {"billed_usd": str(totals.billed_usd), "baseline_usd": str(baseline)}
 
 
 def stored(store: StoreStats, disk_used_ratio: float) -> dict[str, Any]:

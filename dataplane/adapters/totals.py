@@ -88,6 +88,7 @@ class Totals:
     means: dict[str, Mean] = field(default_factory=dict)
     histograms: dict[str, Histogram] = field(default_factory=dict)
     billed_usd: Decimal = Decimal(0)
+    saved_usd: Decimal = Decimal(0)
 
     def merge(self, other: Totals) -> None:
         """Add what other requests came to."""
@@ -104,6 +105,7 @@ class Totals:
         for name, histogram in other.histograms.items():
             self.histograms.setdefault(name, Histogram()).merge(histogram)
         self.billed_usd += other.billed_usd
+        self.saved_usd += other.saved_usd
 
     def copy(self) -> Totals:
         copied = Totals()

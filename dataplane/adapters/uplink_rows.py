@@ -58,6 +58,7 @@ def delta_of(moved: Moved, *, bucket_at: int, tenant: str, arm: str) -> Delta:
         refused=_moved(totals.refused),
         components={name: _component(moved, name) for name in totals.components},
         billed_usd=str(totals.billed_usd),
+        saved_usd=str(totals.saved_usd),
         added=dict(moved.added),
         upstream=dict(moved.upstream),
     )
@@ -136,6 +137,7 @@ def _tokens(record: Record) -> dict[str, Any]:
         "usage_miss": next(iter(record.usage_misses), ""),
         **(dataclasses.asdict(usage) if usage else {}),
         "cost_usd": None if record.cost_usd is None else str(record.cost_usd),
+        "saved_usd": None if record.saved_usd is None else str(record.saved_usd),
     }
 
 

@@ -103,6 +103,24 @@ def cost(usage: Usage | None, rates: Rates | None) -> Decimal | None:
     )
 
 
+def saving(*, gross: int, unique: int, usage: Usage | None, rates: Rates | None) -> Decimal | None:
+    """USD that one component spared one request; None when its usage or price is unknown.
+
+    gross: tokens that it took out; unique: the part that nothing was credited for before. That
+    part would have been written into the provider's cache; the rest would have been read from it,
+    or written once more where it had expired. Without a cache all of it is fresh input.
+    Source: 04-controlplane-and-dashboard.md section 5.1.
+    """
+    if usage is None or rates is None:
+        return None
+    fresh, read, short, long, _ = _decimals(rates)
+    write = long if usage.cache_write_1h else short
+    if not usage.cache_read and not usage.cache_write:
+        return gross * fresh
+    first = min(unique, gross)
+    return first * write + (gross - first) * (read if usage.cache_read else write)
+
+
 @functools.cache
 def _decimals(rates: Rates) -> tuple[Decimal, ...]:
     """The rates as decimals, which they are exactly: a decimal price over a power of ten."""

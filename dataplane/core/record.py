@@ -8,6 +8,7 @@ from decimal import Decimal
 
 from dataplane.core.exchange import Outgoing
 from dataplane.core.expand.recovery import Recoveries
+from dataplane.core.money import Rates
 from dataplane.core.report import RunReport
 from dataplane.core.wire.usage import Usage
 
@@ -20,7 +21,8 @@ class Record:
     """One client request. Durations in milliseconds; None where nothing was measured.
 
     upstream_ms: until the head of the provider's answer. first_byte_ms: from there to the first
-    byte for the client. cost_usd: None for unknown. outcome: ok, error, truncated or
+    byte for the client. rates: of the model. cost_usd, saved_usd: None for unknown; what was saved
+    is known once the request was counted. outcome: ok, error, truncated or
     client_disconnect. error_type: what the provider called its error. pristine_resend: "", or how
     the unchanged body fared after the provider refused the changed one: recovered, or same.
     variant: id of the configuration in force. arm: its part in a rollout.
@@ -52,7 +54,9 @@ class Record:
     rounds: int = 0
     usage: Usage | None = None
     usage_misses: Counter[str] = field(default_factory=Counter)
+    rates: Rates | None = None
     cost_usd: Decimal | None = None
+    saved_usd: Decimal | None = None
     recoveries: Recoveries = field(default_factory=Recoveries)
     rewrite_failed: bool = False
     pristine_resend: str = ""

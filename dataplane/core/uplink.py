@@ -54,8 +54,9 @@ class ComponentRow(msgspec.Struct, frozen=True, omit_defaults=True):
 class RequestRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """One finished client request. at: ms since the epoch; durations in ms, None for unmeasured.
 
-    cost_usd: a decimal number, None for unknown. usage_known: the four tiers were reported.
-    usage_miss: why they were not. replayed: decisions of earlier turns that were applied again.
+    cost_usd, saved_usd: decimal numbers, None for unknown. usage_known: the four tiers were
+    reported. usage_miss: why they were not. replayed: decisions of earlier turns that were
+    applied again.
     """
 
     request_id: str
@@ -93,6 +94,7 @@ class RequestRow(msgspec.Struct, frozen=True, omit_defaults=True):
     cache_write_1h: int = 0
     output: int = 0
     cost_usd: str | None = None
+    saved_usd: str | None = None
     added_ms: float | None = None
     upstream_ms: float | None = None
     first_byte_ms: float | None = None
@@ -136,6 +138,7 @@ class Delta(msgspec.Struct, omit_defaults=True):
     refused: dict[str, int] = {}
     components: dict[str, ComponentDelta] = {}
     billed_usd: str = "0"
+    saved_usd: str = "0"
     added: dict[int, int] = {}
     upstream: dict[int, int] = {}
 

@@ -10,6 +10,7 @@
 //
 // kinds   stack   areas on top of one another, the first column after the time at the bottom
 //         lines   one line for each column; a cell with a word instead of a number is a gap
+//         running the same of running sums; data-unit="usd": cells are dollars, buckets millionths
 // A row says its moment (data-at, seconds since the epoch), a head its key (data-key). The event
 // "bucket" on the figure, detail {at, values: {key: number}}, replaces one row or appends it.
 // Colours are read from tokens.css at draw time, so one module serves both schemes.
@@ -109,7 +110,7 @@ function rowAt(table, at, step) {
 }
 
 /** Replace a bucket. A key without a column counts as "other", where there is such a column. */
-function replace(table, step, { at, values }) {
+function replace(table, step, { at, values }, write) {
   const row = rowAt(table, at, step);
   if (!row) return false;
   const sums = new Map();
@@ -118,17 +119,20 @@ function replace(table, step, { at, values }) {
     const into = keys.includes(key) ? key : "other";
     if (keys.includes(into)) sums.set(into, (sums.get(into) ?? 0) + value);
   }
-  keys.forEach((key, c) => { row.cells[c + 1].textContent = whole.format(sums.get(key) ?? 0); });
+  keys.forEach((key, c) => { row.cells[c + 1].textContent = write(sums.get(key) ?? 0); });
   return true;
 }
 
 // ---- the drawing
 
-function axes(format) {
+const isMoney = (figure) => figure.dataset.series === "usd";
+const dollars = (value) => `${value < 0 ? "−" : ""}$${Math.abs(value) >= 100 ? whole.format(Math.round(Math.abs(value))) : Math.abs(value).toFixed(Math.abs(value) >= 1 ? 2 : 4)}`;
+
+function axes(format, smallest) {
   const base = { stroke: colour("muted"), font: font(), grid: { stroke: colour("grid"), width: 1 }, ticks: { show: false } };
   return [
     { ...base, grid: { show: false }, space: 76, incrs: STEPS, size: 26, gap: 6, values: (_, ticks) => ticks.map((t) => clock(t)) },
-    { ...base, space: 36, size: 52, gap: 8, incrs: [1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 1e7, 1e8, 1e9], values: (_, ticks) => ticks.map(format) },
+    { ...base, space: 36, size: 52, gap: 8, incrs: [...smallest, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 1e7, 1e8, 1e9], values: (_, ticks) => ticks.map(format) },
   ];
 }
 
@@ -173,7 +177,7 @@ function frameOf(figure, format) {
   const plot = figure.querySelector(".plot");
   return {
     width: plot.clientWidth, height: plot.clientHeight, padding: [room(figure), 18, 0, 0],
-    legend: { show: false }, plugins: [marks(figure)], axes: axes(format),
+    legend: { show: false }, plugins: [marks(figure)], axes: axes(format, isMoney(figure) ? [1e-4, 2e-4, 5e-4, 1e-3, 2e-3, 5e-3, 0.01, 0.02, 0.05, 0.1, 0.2, 0.5] : []),
     cursor: { x: true, y: false, points: { show: false }, drag: { x: false, y: false }, sync: { key: figure.dataset.sync ?? figure.id, setSeries: false } },
   };
 }
@@ -215,7 +219,20 @@ function lines(figure, data, state) {
   };
 }
 
-const KINDS = { stack, lines };
+function running(figure, data, state) {
+  const made = lines(figure, { ...data, columns: data.columns.map(sums) }, state);
+  made.options.axes = frameOf(figure, dollars).axes;
+  made.options.scales.y = { range: (_, min, max) => [Math.min(0, (min ?? 0) * 1.08), Math.max(0.001, (max ?? 0) * 1.08)] };
+  return made;
+}
+
+/** A gap stays a gap; what was counted before it is not lost. */
+function sums(column) {
+  let sum = 0;
+  return column.map((value) => (value === null ? null : (sum += value)));
+}
+
+const KINDS = { stack, lines, running };
 
 // ---- what can be read from it without seeing it
 
@@ -232,7 +249,10 @@ function tell(figure, data, at) {
   said.className = "at-cursor";
   const when = document.createElement("b");
   when.textContent = clock(data.xs[at], true);
-  said.append(when, `  ${parts.slice(0, 5).map(([name, v]) => `${name} ${whole.format(v)}`).join(" · ") || nothing}`);
+  if (isMoney(figure)) {
+    const upTo = data.columns[0].slice(0, at + 1).reduce((t, n) => t + (n ?? 0), 0);
+    said.append(when, `  ${isGap ? "no data" : `${dollars(upTo)} since the window began`}`);
+  } else said.append(when, `  ${parts.slice(0, 5).map(([name, v]) => `${name} ${whole.format(v)}`).join(" · ") || nothing}`);
   line.append(said);
 }
 
@@ -257,7 +277,10 @@ function legend(figure, data, state, redraw) {
 }
 
 function retotal(figure, data) {
-  figure.querySelectorAll(".legend .v").forEach((cell, k) => { cell.textContent = short(data.columns[k].reduce((t, n) => t + (n ?? 0), 0)); });
+  figure.querySelectorAll(".legend .v").forEach((cell, k) => {
+    const total = data.columns[k].reduce((t, n) => t + (n ?? 0), 0);
+    cell.textContent = isMoney(figure) ? dollars(total) : short(total);
+  });
 }
 
 // ---- one figure
@@ -266,6 +289,7 @@ function mount(figure) {
   const plot = figure.querySelector(".plot"), table = () => figure.querySelector("table");   // its rows are replaced
   let data = read(table()), drawing = null, at = null, seen = 0;
   const state = { visible: data.names.map(() => true) };
+  const write = isMoney(figure) ? (millionths) => (millionths / 1e6).toFixed(6) : whole.format;
 
   const draw = () => {
     if (!plot.clientWidth || !data.names.length) return;
@@ -288,7 +312,7 @@ function mount(figure) {
   legend(figure, data, state, draw);
   retotal(figure, data);
   figure.addEventListener("share", (event) => { state.share = event.detail; draw(); });
-  figure.addEventListener("bucket", (event) => { if (replace(table(), Number(figure.dataset.step), event.detail)) reread(); });
+  figure.addEventListener("bucket", (event) => { if (replace(table(), Number(figure.dataset.step), event.detail, write)) reread(); });
   figure.addEventListener("reread", reread);
   new ResizeObserver(() => { if (plot.clientWidth !== seen) { seen = plot.clientWidth; draw(); } }).observe(plot);
   plot.addEventListener("keydown", (event) => {

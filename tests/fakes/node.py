@@ -57,6 +57,7 @@ def busy(**changed: Any) -> dict[str, Any]:
         "cache_write_1h_tokens": 8_200_000,
         "output_tokens": 9_600_000,
         "billed_usd": "611.28",
+        "llm_calls": 0,
         "cg_added_ms_avg": 11.2,
         "sse_streamed": 16_950,
         "sse_ttfb_ms_avg": 1_100.0,

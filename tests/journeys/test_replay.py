@@ -98,6 +98,23 @@ def test_a_long_session_saves_tokens_and_money_and_still_reads_the_providers_cac
     assert float(value["difference"]["usd"]) < 0
 
 
+def claimed_usd(served: Served) -> float:
+    """What the gateway says that it has saved."""
+    stats = httpx.get(f"{served.url}/stats", headers={"x-context-guru-token": served.key}).json()
+    return float(stats["baseline_usd"] or 0) - float(stats["billed_usd"] or 0)
+
+
+def test_the_saving_that_is_claimed_is_near_what_the_same_session_costs_more_without(
+    served: Served,
+) -> None:
+    before = claimed_usd(served)
+
+    value = compared(served, SESSIONS[0])
+
+    claimed, measured = claimed_usd(served) - before, -float(value["difference"]["usd"])
+    assert claimed == pytest.approx(measured, rel=0.1)
+
+
 def test_what_the_gateway_counted_is_what_the_answers_said(served: Served) -> None:
     with_, without = compared(served, SESSIONS[0], "--stream")["runs"]
 

@@ -35,8 +35,8 @@ def _once(name: str, *more: str) -> Any:
 class TrafficBucket(Bucket):
     """Requests and what they carried. counts: every counter that has no column, by name.
 
-    cost_usd: of the priced requests. added_spread and upstream_spread: requests by the slot of
-    dataplane.core.spread, keys as text.
+    cost_usd, saved_usd: of the priced requests. added_spread and upstream_spread: requests by
+    the slot of dataplane.core.spread, keys as text.
     """
 
     requests = models.BigIntegerField(default=0)
@@ -53,6 +53,7 @@ class TrafficBucket(Bucket):
     cache_write_1h = models.BigIntegerField(default=0)
     output = models.BigIntegerField(default=0)
     cost_usd = UsdField(default=0)
+    saved_usd = UsdField(default=0)
     priced = models.BigIntegerField(default=0)
     unpriced = models.BigIntegerField(default=0)
     expands = models.BigIntegerField(default=0)
@@ -122,6 +123,7 @@ class MonthlySpend(models.Model):
     month = models.CharField(max_length=7)
     requests = models.BigIntegerField(default=0)
     cost_usd = UsdField(default=0)
+    saved_usd = UsdField(default=0)
     unpriced = models.BigIntegerField(default=0)
     tokens_before = models.BigIntegerField(default=0)
     tokens_after = models.BigIntegerField(default=0)

@@ -54,6 +54,7 @@ class RequestRecord(models.Model):
     cache_write_1h = models.BigIntegerField(default=0)
     output = models.BigIntegerField(default=0)
     cost_usd = UsdField(null=True)
+    saved_usd = UsdField(null=True)
     accounting = models.CharField(max_length=8)
     usage_miss = models.CharField(max_length=32, blank=True)
 
@@ -113,8 +114,8 @@ class ComponentRun(models.Model):
 class SessionRecord(models.Model):
     """A conversation. Its id is the client's, so it is one only within its tenant.
 
-    cost_usd: of its priced requests; unpriced: how many had no price. model_names: in the
-    order they were first seen, apart by a comma.
+    cost_usd, saved_usd: of its priced requests; unpriced: how many had no price. model_names: in
+    the order they were first seen, apart by a comma.
     """
 
     tenant_uid = models.CharField(max_length=32)
@@ -135,6 +136,7 @@ class SessionRecord(models.Model):
     cache_write_1h = models.BigIntegerField(default=0)
     output = models.BigIntegerField(default=0)
     cost_usd = UsdField(default=0)
+    saved_usd = UsdField(default=0)
     priced = models.IntegerField(default=0)
     unpriced = models.IntegerField(default=0)
     errors = models.IntegerField(default=0)

@@ -79,6 +79,11 @@ class RequestRow:
         known: Decimal | None = self.record.cost_usd
         return known
 
+    @property
+    def saved_usd(self) -> Decimal | None:
+        known: Decimal | None = self.record.saved_usd
+        return known
+
 
 def requests(
     scope: Scope, wanted: RequestFilter, *, after: str = "", limit: int = PAGE

@@ -59,6 +59,10 @@ class SessionRow:
         known = self.record.priced or not self.record.unpriced
         return self.record.cost_usd if known else None
 
+    @property
+    def saved_usd(self) -> Decimal | None:
+        return None if self.cost_usd is None else self.record.saved_usd
+
 
 @dataclass(frozen=True, slots=True)
 class MarkerRow:

@@ -36,7 +36,8 @@ class Traffic:
     """Figures of a window; tokens unless the name says otherwise.
 
     shaped: requests that went through the pipeline. sessions: new ones. cost_usd: of the priced
-    requests; None where there is none but some could not be priced (unknown, never 0).
+    requests; None where there is none but some could not be priced (unknown, never 0). saved_usd:
+    the same of what they would have cost more.
     cost_is_partial: some requests are missing from cost_usd. counts: every other counter by
     name. added_ms, upstream_ms: shares (0.5, 0.95) to durations, None for unmeasured.
     """
@@ -65,6 +66,7 @@ class Traffic:
     stash_missing: int = 0
     refused: int = 0
     cost_usd: Decimal | None = None
+    saved_usd: Decimal | None = None
     counts: Mapping[str, int] = field(default_factory=dict)
     added_ms: Mapping[float, float | None] = field(default_factory=dict)
     upstream_ms: Mapping[float, float | None] = field(default_factory=dict)
@@ -85,6 +87,7 @@ class TrafficPoint:
     at: int
     values: Mapping[str, int]
     cost_usd: Decimal | None
+    saved_usd: Decimal | None
 
 
 def totals(scope: Scope, window: Window, *, tenant: str = "", arm: str = "") -> Traffic:
@@ -100,7 +103,8 @@ def totals(scope: Scope, window: Window, *, tenant: str = "", arm: str = "") -> 
 
 def _totals(rows: Q, window: Window) -> dict[str, Any]:
     buckets = TrafficBucket.objects.filter(rows, window.rows)
-    sums = buckets.aggregate(**{name: Sum(name) for name in COUNTS}, nano=Sum("cost_usd"))
+    dollars = {"cost": Sum("cost_usd"), "saved": Sum("saved_usd")}
+    sums = buckets.aggregate(**{name: Sum(name) for name in COUNTS}, **dollars)
     counts: Counter[str] = Counter()
     added: Counter[int] = Counter()
     upstream: Counter[int] = Counter()
@@ -112,7 +116,8 @@ def _totals(rows: Q, window: Window) -> dict[str, Any]:
     found = {name: sums[name] or 0 for name in COUNTS}
     return {
         **found,
-        "cost_usd": _known(sums["nano"], found["priced"], found["unpriced"]),
+        "cost_usd": _known(sums["cost"], found["priced"], found["unpriced"]),
+        "saved_usd": _known(sums["saved"], found["priced"], found["unpriced"]),
         "counts": counts,
         "added_ms": {share: spread.quantile_ms(added, share) for share in (0.5, 0.95)},
         "upstream_ms": {share: spread.quantile_ms(upstream, share) for share in (0.5, 0.95)},
@@ -138,17 +143,19 @@ def series(
 
 
 def _points(rows: Q, window: Window, step_ms: int) -> list[TrafficPoint]:
+    dollars = {"cost": Sum("cost_usd"), "saved": Sum("saved_usd")}
     stepped: Any = (
         TrafficBucket.objects.filter(rows, window.step_rows)
         .values(at=F("bucket_at") - F("bucket_at") % step_ms)
-        .annotate(**{f"n_{name}": Sum(name) for name in COUNTS}, nano=Sum("cost_usd"))
+        .annotate(**{f"n_{name}": Sum(name) for name in COUNTS}, **dollars)
         .order_by("at")
     )
     return [
         TrafficPoint(
             row["at"],
             {name: row[f"n_{name}"] for name in COUNTS},
-            _known(row["nano"], row["n_priced"], row["n_unpriced"]),
+            _known(row["cost"], row["n_priced"], row["n_unpriced"]),
+            _known(row["saved"], row["n_priced"], row["n_unpriced"]),
         )
         for row in stepped
     ]

@@ -69,7 +69,8 @@ async def play(node: Reporting, turns: int) -> None:
 @sync_to_async
 def records() -> dict[str, Any]:
     rows = RequestRecord.objects.filter(tenant_uid=TENANT)
-    return rows.aggregate(**{name: Sum(name) for name in SAME}, cost_usd=Sum("cost_usd"))
+    dollars = {name: Sum(name) for name in ("cost_usd", "saved_usd")}
+    return rows.aggregate(**{name: Sum(name) for name in SAME}, **dollars)
 
 
 async def test_records_buckets_and_stats_agree_to_the_token_and_the_cent(
@@ -83,6 +84,8 @@ async def test_records_buckets_and_stats_agree_to_the_token_and_the_cent(
         assert (column, summed[column]) == (column, stats[field])
         assert (column, getattr(figures, column)) == (column, stats[field])
     assert summed["cost_usd"] == figures.cost_usd == Decimal(stats["billed_usd"]) > 0
+    saved = Decimal(stats["baseline_usd"]) - Decimal(stats["billed_usd"])
+    assert summed["saved_usd"] == figures.saved_usd == saved > 0
     assert stats["saved_tokens"] > stats["saved_tokens_unique"] > 0  # 08 A-09
     assert (figures.requests, figures.unpriced) == (8, 1)
     assert figures.state is State.OK

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from controlplane.ui import figures
 from controlplane.ui.component_rows import component_rows
 from controlplane.ui.merging import merged
+from controlplane.ui.money_rows import money, money_note, waterfall
 from controlplane.ui.safety import safety
 from dataplane.core.components import components
 from tests.fakes.node import NOTHING, busy
@@ -75,7 +76,7 @@ def test_a_figure_that_is_missing_is_never_shown_as_a_number(key: str) -> None:
             *(row.tokens for row in figures.billed_tiers(stats)),
             *(row.share for row in figures.billed_tiers(stats)),
             *(row.mean for row in figures.latency(stats)),
-            *(row.figure for row in figures.money(stats)),
+            *(row.figure for row in money(stats)),
         ]
 
         assert all(figure.is_word for figure in figures_shown)
@@ -91,21 +92,35 @@ def test_an_hour_long_write_is_not_counted_twice_among_the_tiers() -> None:
 
 def test_what_nobody_could_price_is_unknown_and_the_page_says_why() -> None:
     stats = busy(billed_usd=None, unpriced_requests=1)
-    baseline, billed, net = figures.money(stats)
+    baseline, billed, own, net = money(stats)
 
     assert [str(row.figure) for row in (baseline, billed, net)] == ["unknown"] * 3
     assert billed.note == "(1\u00a0request without a price not included)"
-    assert "not priced yet" in figures.money_note(stats)
+    assert (str(own.figure), own.note) == ("$0.00", "no component asked a model")
+    assert "on the price card" in money_note(stats)
+    assert waterfall(stats) == ()
 
 
 def test_a_net_below_zero_is_worded_as_a_cost() -> None:
-    net = figures.money(busy(baseline_usd="607.18"))[2]
+    net = money(busy(baseline_usd="607.18"))[-1]
 
     assert (str(net.figure), net.note, net.is_loss) == (
         "\N{MINUS SIGN}$4.10",
         "costs more than it saves",
         True,
     )
+
+
+def test_the_waterfall_leads_from_what_was_spared_to_what_is_left_of_it() -> None:
+    spent = {"llm_calls": 258, "extract": {"extraction_cost_usd": "6.12"}}
+    steps = waterfall(busy(baseline_usd="696.67", **spent))
+
+    assert [(step.name, str(step.figure), step.x, step.width) for step in steps] == [
+        ("Compaction", "+$85.39", "0", "100.00"),
+        ("Own model spend", "\N{MINUS SIGN}$6.12", "92.83", "7.17"),
+        ("Net", "+$79.27", "0", "92.83"),
+    ]
+    assert steps[-1].note == "11.4\u00a0% of the baseline"
 
 
 def test_reasons_for_leaving_a_request_alone_are_shares_of_all_requests() -> None:

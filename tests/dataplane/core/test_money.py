@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dataplane.core.config.resource import ModelPrice
-from dataplane.core.money import PriceCard, PriceError, cost, rates_of
+from dataplane.core.money import PriceCard, PriceError, cost, rates_of, saving
 from dataplane.core.prices import DEFAULT_PRICES
 
 
@@ -98,6 +98,30 @@ def test_a_removal_is_worth_its_tokens_at_the_tier_they_leave(
     tokens_saved: int, tier: str, usd: str
 ) -> None:
     assert tokens_saved * getattr(RATES, tier) == Fraction(usd)
+
+
+@pytest.mark.parametrize(
+    ("usage", "usd"),
+    [
+        pytest.param(Billed(cache_read=9), "0.0037", id="read: 1000 at 2.5, 6000 at 0.2"),
+        pytest.param(Billed(cache_write=9), "0.0175", id="expired: 7000 at 2.5"),
+        pytest.param(Billed(cache_write=9, cache_write_1h=9), "0.028", id="for an hour: 7000 at 4"),
+        pytest.param(Billed(fresh_input=9), "0.014", id="no cache: 7000 at 2"),
+    ],
+)
+def test_a_saving_is_what_the_same_tokens_would_have_been_billed(usage: Billed, usd: str) -> None:
+    assert saving(gross=7000, unique=1000, usage=usage, rates=RATES) == Decimal(usd)
+
+
+def test_no_more_is_saved_for_the_first_time_than_is_saved() -> None:
+    found = saving(gross=10, unique=1000, usage=Billed(cache_read=1), rates=RATES)
+
+    assert found == 10 * Decimal("2.5") / 1_000_000
+
+
+def test_a_saving_without_a_usage_or_a_price_is_unknown() -> None:
+    assert saving(gross=7, unique=1, usage=None, rates=RATES) is None
+    assert saving(gross=7, unique=1, usage=Billed(), rates=None) is None
 
 
 def test_a_summary_call_is_repaid_by_exactly_80_000_tokens_that_are_not_written() -> None:

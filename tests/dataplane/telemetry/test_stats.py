@@ -14,7 +14,8 @@ from tests.dataplane.telemetry.reading import replay, value
 
 TOP = """
 actual_baseline_tokens adjudicate_stray adjusted_saved agentdiet_call_timeout_ms agentdiet_errors
-agentdiet_timeouts all_requests attempted_tokens billed_usd bounces bypassed cache_read_tokens
+agentdiet_timeouts all_requests attempted_tokens baseline_usd billed_usd bounces bypassed
+cache_read_tokens
 cache_write_1h_tokens cache_write_tokens cg_added_ms_avg client_disconnects cmdfilter_families
 cmdfilter_filters cmdfilter_selector_misses compaction_resets components counter
 expand_oversize expand_prefix_flips expand_unresolved_foreign_session
