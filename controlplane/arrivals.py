@@ -5,16 +5,17 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable
+from ipaddress import ip_address
 
 from django.conf import settings
 from django.contrib.auth import logout
 from django.contrib.auth.models import AnonymousUser
 from django.http import HttpRequest, HttpResponse
 
-from controlplane.accounts import websessions
+from controlplane.accounts import second_factor, websessions
 from controlplane.accounts.models import User
-from controlplane.accounts.scopes import Scope, scope_of, scope_of_user
-from controlplane.accounts.tokens import authenticate_token
+from controlplane.accounts.scopes import NOBODY, Scope, scope_of, scope_of_user
+from controlplane.accounts.tokens import authenticate_token, is_within
 from controlplane.accounts.websessions import Machine
 from controlplane.audit.origin import Origin, coming_from
 
@@ -85,11 +86,18 @@ def scope_of_request(request: HttpRequest) -> Scope:
 
 def _looked_up(request: HttpRequest) -> Scope:
     if settings.SESSION_COOKIE_NAME in request.COOKIES:
-        return scope_of_user(request.user)
+        return scope_of_session(request.user)
     scheme, _, credential = request.headers.get("authorization", "").partition(" ")
     if scheme.lower() != "bearer":
         return scope_of_user(request.user)
     return scope_of(authenticate_token(credential.strip(), address_of(request)))
+
+
+def scope_of_session(user: User | AnonymousUser) -> Scope:
+    """Of a person at a browser: nothing as long as they owe a second factor."""
+    if isinstance(user, User) and second_factor.is_owed(user):
+        return NOBODY
+    return scope_of_user(user)
 
 
 def machine_of(request: HttpRequest) -> Machine:
@@ -97,4 +105,20 @@ def machine_of(request: HttpRequest) -> Machine:
 
 
 def address_of(request: HttpRequest) -> str:
-    return str(request.META.get("REMOTE_ADDR", ""))
+    """Of the peer; where that is a proxy that the deployment names, of who is in front of it.
+
+    Only the last element of X-Forwarded-For was written by the proxy itself.
+    """
+    peer = str(request.META.get("REMOTE_ADDR", ""))
+    if not settings.TRUSTED_PROXIES or not is_within(peer, settings.TRUSTED_PROXIES):
+        return peer
+    forwarded = request.headers.get("x-forwarded-for", "").rpartition(",")[2].strip()
+    return forwarded if _is_address(forwarded) else peer
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 
-from controlplane.accounts import secrets, websessions
+from controlplane.accounts import second_factor, secrets, websessions
 from controlplane.accounts.members import has_other_managers
 from controlplane.accounts.models import PasswordReset, SignInAttempt, User
 from controlplane.accounts.problems import LastManagerError, LinkError
@@ -128,10 +128,10 @@ def verify_sign_in(*, email: str, password: str, address: str) -> User | None:
 
     An unknown address takes as long as a wrong password. Only failures count towards the limit,
     but each try is counted before it is decided, so that parallel ones do not slip through.
+    Somebody with a second factor is in only after verify_code.
     """
     email = email.strip().lower()
-    subjects = (f"account {email}"[:300], f"address {address}"[:300])
-    attempts = _count_attempts(subjects)
+    attempts = _count_attempts((f"account {email}"[:300], f"address {address}"[:300]))
     user = authenticate(username=email, password=password)
     if user is None:
         record("session.refuse", Subject("", email), None, after={"address": address})
@@ -139,8 +139,21 @@ def verify_sign_in(*, email: str, password: str, address: str) -> User | None:
     if not isinstance(user, User):
         raise TypeError(type(user))
     SignInAttempt.objects.filter(pk__in=attempts).delete()
-    record("session.open", _user(user), user, after={"address": address})
+    if not second_factor.has_one(user):
+        record("session.open", _user(user), user, after={"address": address})
     return user
+
+
+def verify_code(user: User, code: str, address: str) -> bool:
+    """The second step of a sign-in; TooManyAttemptsError as in the first."""
+    attempts = _count_attempts((f"code {user.uid}", f"address {address}"[:300]))
+    after = {"address": address, "second_factor": True}
+    if not second_factor.accepts(user, code):
+        record("session.refuse", _user(user), None, after=after)
+        return False
+    SignInAttempt.objects.filter(pk__in=attempts).delete()
+    record("session.open", _user(user), user, after=after)
+    return True
 
 
 @transaction.atomic

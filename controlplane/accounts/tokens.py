@@ -159,15 +159,14 @@ def authenticate_token(plaintext: str, ip: str) -> Principal | None:
         .select_related("created_by", "organisation", "tenant__organisation")
         .first()
     )
-    if token is None or not _is_allowed(ip, token.ip_allow):
+    if token is None or (token.ip_allow and not is_within(ip, token.ip_allow)):
         return None
     _note_use(token, ip, now)
     return Principal(token.created_by, token)
 
 
-def _is_allowed(ip: str, networks: Sequence[str]) -> bool:
-    if not networks:
-        return True
+def is_within(ip: str, networks: Sequence[str]) -> bool:
+    """Whether the address is in one of the networks; what is no address is in none."""
     try:
         address = ip_address(ip)
     except ValueError:

@@ -14,7 +14,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.db.models import ProtectedError, QuerySet
 
-from controlplane.accounts.models import Organisation, Secret, Tenant
+from controlplane.accounts.models import Organisation, SecondFactor, Secret, Tenant
 from controlplane.accounts.scopes import person_behind
 from controlplane.accounts.sealing import Keyring, Sealed, SealError
 from controlplane.audit.actions import Actor, Subject, record
@@ -92,12 +92,33 @@ def rekey(by: Actor | None) -> int:
         secret.save(update_fields=["key_id", "ciphertext", "fingerprint"])
         after = {"key_id": secret.key_id}
         record("secret.rekey", _subject(secret), by, before=before, after=after)
+    return len(due) + _rekey_factors(ring)
+
+
+def _rekey_factors(ring: Keyring) -> int:
+    """The secrets of authenticators; no trail, because nothing changes for their people."""
+    due = list(_factors().select_for_update(of=("self",)).exclude(key_id=ring.newest))
+    for factor in due:
+        value = ring.open(Sealed(factor.key_id, bytes(factor.ciphertext)), place=factor.place)
+        sealed = ring.seal(value, place=factor.place)
+        factor.key_id, factor.ciphertext = sealed.key_id, sealed.ciphertext
+        factor.save(update_fields=["key_id", "ciphertext"])
     return len(due)
+
+
+def _factors() -> QuerySet[SecondFactor]:
+    return SecondFactor.objects.select_related("user").order_by("id")
 
 
 def refuse_unreadable() -> None:
     """UnreadableSecretsError when secrets exist that no key opens; a start asks this first."""
+    ring = keyring()
     names = [secret.name for secret in Secret.objects.order_by("name") if not _opens(secret)]
+    for factor in _factors():
+        try:
+            ring.open(Sealed(factor.key_id, bytes(factor.ciphertext)), place=factor.place)
+        except SealError:
+            names.append(str(factor))
     if names:
         raise UnreadableSecretsError(names)
 

@@ -46,6 +46,8 @@ def _is_granted(scope: Scope, permission: str) -> bool:
 
 
 def nobody(request: HttpRequest) -> RefusedError:
+    if _by_cookie(request) and request.user.is_authenticated:
+        return forbidden("auth.second_factor_owed", "Set up an authenticator: /me/second-factor.")
     scheme, _, credential = request.headers.get("authorization", "").partition(" ")
     code, detail = "auth.missing", "Send Authorization: Bearer cg_api_…, or sign in."
     if scheme.lower() == "bearer" and not _by_cookie(request):

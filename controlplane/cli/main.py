@@ -14,6 +14,7 @@ COMMANDS = {
     "snapshot": ("controlplane.cli.snapshot", "write the bundle that a node alone starts from"),
     "audit": ("controlplane.cli.audit", "verify the trail of changes"),
     "secrets": ("controlplane.cli.secrets", "rekey: seal every secret with the newest key"),
+    "factor": ("controlplane.cli.factor", "remove: take away somebody's second factor"),
     "replay": ("dataplane.replay.main", "send recorded sessions through a gateway"),
 }
 USAGE_ERROR = 2

@@ -17,8 +17,8 @@ from django.utils import timezone
 
 from controlplane.accounts import websessions
 from controlplane.accounts.models import User, WebSession
-from controlplane.accounts.scopes import Scope, scope_of_user
-from controlplane.arrivals import machine_of
+from controlplane.accounts.scopes import Scope
+from controlplane.arrivals import machine_of, scope_of_session
 from controlplane.live.subscriber import Subscriber, View
 
 READ = "telemetry:read"
@@ -53,7 +53,7 @@ class Asked:
 def reader_of(asked: Asked) -> Subscriber:
     """The reader that this browser may be; RefusedError for anyone else. It asks the database."""
     user, sid = _signed_in(asked.scope)
-    return Subscriber(view_of(scope_of_user(user), asked), person=user.uid, session=sid)
+    return Subscriber(view_of(scope_of_session(user), asked), person=user.uid, session=sid)
 
 
 def view_of(scope: Scope, asked: Asked, *, raw: bool = False) -> View:

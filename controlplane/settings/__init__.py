@@ -17,6 +17,8 @@ ALLOWED_HOSTS = list(ENVIRONMENT.allowed_hosts)
 SECRET_SEALING_KEYS = ENVIRONMENT.secret_keys
 NODE_TOKEN = ENVIRONMENT.node_token
 OUTBOUND_PORTS = ENVIRONMENT.outbound_ports
+SECOND_FACTOR_DEMANDED = ENVIRONMENT.demands_second_factor
+TRUSTED_PROXIES = ENVIRONMENT.trusted_proxies
 CSRF_TRUSTED_ORIGINS = [ENVIRONMENT.base_url]
 
 INSTALLED_APPS = [
@@ -54,6 +56,7 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "controlplane.arrivals.SignedInMachines",
+    "controlplane.ui.second_factor.FirstEnrol",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",

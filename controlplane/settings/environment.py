@@ -5,14 +5,17 @@ from __future__ import annotations
 import base64
 import os
 import secrets
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from ipaddress import ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
 
 DEFAULT_BIND = "127.0.0.1:8000"
 SEALING_KEY_BYTES = 32
 LONGEST_KEY_ID = 32
+LOOPBACK = ("localhost", "127.0.0.1", "::1")
+SECOND_FACTOR = ("auto", "required", "optional")
 WILDCARDS = ("0.0.0.0", "::", "")  # noqa: S104  compared with, never bound here
 
 
@@ -23,7 +26,8 @@ class Environment:
     outbound_ports: besides 443. secret_keys: (id, 32 bytes) that seal what we hold, the first
     seals and all open. celery_broker: where jobs are queued, "" for this process. node_token:
     what nodes elsewhere report with, "" for none. telemetry_max_bytes: of the telemetry database.
-    channel_redis: URL over which several processes wake each other's live streams.
+    channel_redis: URL over which several processes wake each other's live streams. second_factor:
+    whether admins and managers owe one. trusted_proxies: networks whose X-Forwarded-For counts.
     """
 
     data_dir: Path
@@ -43,6 +47,8 @@ class Environment:
     node_token: str = ""
     telemetry_max_bytes: int = 5 << 30
     channel_redis: str = ""
+    second_factor: str = "auto"
+    trusted_proxies: tuple[str, ...] = ()
 
     @property
     def host(self) -> str:
@@ -51,6 +57,13 @@ class Environment:
     @property
     def port(self) -> int:
         return int(self.bind.rpartition(":")[2])
+
+    @property
+    def demands_second_factor(self) -> bool:
+        """By itself where people come from elsewhere than this machine."""
+        if self.second_factor == "auto":
+            return (urlsplit(self.base_url).hostname or "") not in LOOPBACK
+        return self.second_factor == "required"
 
     @property
     def is_https(self) -> bool:
@@ -82,6 +95,8 @@ def read(env: Mapping[str, str]) -> Environment:
         celery_broker=env.get("HEADRACE_CELERY_BROKER", ""),
         channel_redis=env.get("HEADRACE_CHANNEL_REDIS", ""),
         node_token=env.get("HEADRACE_NODE_TOKEN", ""),
+        second_factor=one_of(SECOND_FACTOR, env, "HEADRACE_SECOND_FACTOR"),
+        trusted_proxies=networks(env.get("HEADRACE_TRUSTED_PROXIES", "")),
         telemetry_max_bytes=int(env.get("HEADRACE_TELEMETRY_MAX_BYTES") or 5 << 30),
     )
 
@@ -118,6 +133,19 @@ def pairs(text: str) -> dict[str, str]:
 def ports(text: str) -> frozenset[int]:
     """ "8443,9443" as numbers; ValueError for a part that is none."""
     return frozenset(int(part) for part in text.split(",") if part.strip())
+
+
+def one_of(words: Sequence[str], env: Mapping[str, str], name: str) -> str:
+    """The variable's value, the first word where it is unset; ValueError for another word."""
+    found = env.get(name) or words[0]
+    if found not in words:
+        raise ValueError(f"{name}: {found!r} is not one of {', '.join(words)}")
+    return found
+
+
+def networks(text: str) -> tuple[str, ...]:
+    """ "10.0.0.0/8,127.0.0.1" as networks in CIDR form; ValueError for a part that is none."""
+    return tuple(str(ip_network(part.strip())) for part in text.split(",") if part.strip())
 
 
 def sealing_keys(text: str) -> tuple[tuple[str, bytes], ...]:

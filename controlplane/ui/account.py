@@ -14,7 +14,7 @@ from django.urls import reverse
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
-from controlplane.accounts import websessions
+from controlplane.accounts import second_factor, websessions
 from controlplane.accounts.models import ApiToken, WebSession
 from controlplane.accounts.people import TooManyAttemptsError, change_password, rename
 from controlplane.arrivals import scope_of_request
@@ -48,6 +48,8 @@ def account_page(
         "roles": [(held.role, held.organisation, tenants_in_words(held)) for held in memberships],
         "name_form": NameForm(initial={"display_name": user.display_name}),
         "password_form": PasswordChangeForm(),
+        "has_factor": second_factor.has_one(user),
+        "codes_left": second_factor.codes_left(user),
         "machines": websessions.machines_of(user, request.session.session_key or ""),
         "tokens": token_rows(own.select_related("created_by", "organisation", "tenant")),
         "token_form": TokenForm(scope_of_request(request)),

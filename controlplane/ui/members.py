@@ -15,6 +15,7 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.http import require_http_methods, require_POST, require_safe
 
 from controlplane.accounts import members as accounts
+from controlplane.accounts import second_factor
 from controlplane.accounts.models import Invitation, Membership, Organisation
 from controlplane.accounts.people import set_active, start_reset
 from controlplane.accounts.problems import AccountError
@@ -182,6 +183,7 @@ def _member_page(
         "form": form or _role_form(membership),
         "may_act": is_theirs_alone(scope_of_request(request), membership.user),
         "is_self": membership.user == request.user,
+        "has_factor": second_factor.has_one(membership.user),
         "refused": refused,
     }
     wrong = HTTPStatus.UNPROCESSABLE_ENTITY if form and form.errors else HTTPStatus.OK
@@ -261,6 +263,27 @@ def _reset_link(request: PersonRequest, membership: Membership, link: str) -> On
         crumbs=_around(membership)["crumbs"],
         here=HERE,
     )
+
+
+@login_required
+@require_http_methods(ASKED)
+def forget_factor(request: PersonRequest, place: str, person: str) -> HttpResponse:
+    """For somebody who lost the authenticator and the recovery codes."""
+    membership = _membership(request, place, person, acts_on_account=True)
+    user = membership.user
+    if request.method == "POST":
+        second_factor.remove(user, request.user)
+        messages.success(request, f"{user.email} signs in with the password alone.", "ok")
+        return redirect(_at(membership.organisation))
+    question = Question(
+        title=f"Take away the second factor of {user.email}?",
+        lede="The password alone opens the account until another authenticator is enrolled. Make "
+        "sure that it is the person who asks for this. The trail keeps who did it.",
+        act="Take it away",
+        already="" if second_factor.has_one(user) else "The account has no second factor.",
+        **_around(membership),
+    )
+    return ask(request, question)
 
 
 def _membership(

@@ -13,10 +13,13 @@ from django.views.decorators.cache import never_cache
 from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
+from controlplane.accounts import second_factor
 from controlplane.accounts.models import Membership, User
-from controlplane.accounts.people import TooManyAttemptsError, verify_sign_in
+from controlplane.accounts.people import TooManyAttemptsError, verify_code, verify_sign_in
 from controlplane.accounts.people import choose_theme as keep_theme
+from controlplane.arrivals import address_of
 from controlplane.ui.frame import THEME_COOKIE, release, theme
+from controlplane.ui.second_factor import OVER, ask_code, person_of
 
 # One sentence for every wrong pair: it must not tell which addresses have an account.
 NO_MATCH = "E-mail and password do not match an account."
@@ -41,12 +44,34 @@ def _try(request: HttpRequest) -> HttpResponse:
         user = verify_sign_in(
             email=request.POST.get("email", ""),
             password=request.POST.get("password", ""),
-            address=request.META.get("REMOTE_ADDR", ""),
+            address=address_of(request),
         )
     except TooManyAttemptsError:
         return _form(request, TOO_MANY, HTTPStatus.TOO_MANY_REQUESTS)
     if user is None:
         return _form(request, NO_MATCH, HTTPStatus.UNPROCESSABLE_ENTITY)
+    if second_factor.has_one(user):
+        return ask_code(request, user, next_of(request))
+    open_session(request, user)
+    return _with_theme(redirect(next_of(request)), user.theme)
+
+
+@never_cache
+@sensitive_post_parameters("code", "ticket")
+@require_POST
+def give_code(request: HttpRequest) -> HttpResponse:
+    """The second step; the ticket of the first one is good for five minutes."""
+    user = person_of(request.POST.get("ticket", ""))
+    if user is None:
+        return _form(request, OVER, HTTPStatus.UNPROCESSABLE_ENTITY)
+    try:
+        is_right = verify_code(user, request.POST.get("code", "")[:40], address_of(request))
+    except TooManyAttemptsError:
+        status = HTTPStatus.TOO_MANY_REQUESTS
+        return ask_code(request, user, next_of(request), TOO_MANY, status)
+    if not is_right:
+        wrong = HTTPStatus.UNPROCESSABLE_ENTITY
+        return ask_code(request, user, next_of(request), second_factor.WRONG, wrong)
     open_session(request, user)
     return _with_theme(redirect(next_of(request)), user.theme)
 

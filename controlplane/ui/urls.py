@@ -25,6 +25,7 @@ urlpatterns = [
     path("components", component_list.component_list, name="components"),
     path("components/<str:name>", component_page.component_page, name="component"),
     path("login", signin.sign_in, name="login"),
+    path("login/code", signin.give_code, name="login-code"),
     path("logout", signin.sign_out, name="logout"),
     path("theme", signin.choose_theme, name="theme"),
     path("tenants", tenants.tenants, name="tenants"),

@@ -8,6 +8,7 @@ from controlplane.accounts.models.credentials import (
     DataPlaneKey,
     Secret,
 )
+from controlplane.accounts.models.factors import RecoveryCode, SecondFactor
 from controlplane.accounts.models.ownership import (
     SLUG,
     Organisation,
@@ -34,6 +35,8 @@ __all__ = [
     "Membership",
     "Organisation",
     "PasswordReset",
+    "RecoveryCode",
+    "SecondFactor",
     "Secret",
     "SignInAttempt",
     "Tenant",
