@@ -31,6 +31,20 @@ class BodyLimits(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
+class SharedStore:
+    """The Redis that keeps originals for several nodes, and what it is asked for.
+
+    replicas: how many must have a commit in their append-only file besides it. assume_noeviction:
+    the operator vouches for a Redis that does not show its configuration.
+    """
+
+    url: str = field(repr=False)
+    replicas: int = 0
+    assume_noeviction: bool = False
+    commit_timeout_ms: int = 1500
+
+
+@dataclass(frozen=True, slots=True)
 class Settings:
     """Sizes in bytes, durations in seconds unless the name says otherwise.
 
@@ -54,6 +68,7 @@ class Settings:
     store_commit_timeout_ms: int = 250
     store_sweep_every_s: float = 60
     store_encryption: StoreEncryption | None = None
+    store_redis: SharedStore | None = None
     failpoint: str = ""
     node_inflight_max: int = 512
     body_max: int = 32 * _MIB
@@ -107,14 +122,22 @@ def is_loopback(host: str) -> bool:
 
 def from_environment(environ: Mapping[str, str] | None = None) -> Settings:
     """Settings from HEADRACE_* variables. Raises SettingsError for what must not start."""
-    env = os.environ if environ is None else environ
+    found = _read(os.environ if environ is None else environ)
+    if found.snapshot and found.document:
+        raise SettingsError("A node has HEADRACE_SNAPSHOT or HEADRACE_DOCUMENT, not both.")
+    if found.test_clock and not found.binds_loopback:
+        raise SettingsError(
+            f"HEADRACE_TEST_CLOCK=1 needs a loopback address, but HEADRACE_BIND is {found.bind}."
+        )
+    return found
+
+
+def _read(env: Mapping[str, str]) -> Settings:
     data_dir = Path(env.get("HEADRACE_DATA_DIR") or "var")
     state_dir = Path(env.get("HEADRACE_STATE_DIR") or data_dir / "state")
     snapshot = env.get("HEADRACE_SNAPSHOT")
     document = env.get("HEADRACE_DOCUMENT")
-    if snapshot and document:
-        raise SettingsError("A node has HEADRACE_SNAPSHOT or HEADRACE_DOCUMENT, not both.")
-    found = Settings(
+    return Settings(
         state_dir=state_dir,
         snapshot=Path(snapshot) if snapshot else None,
         document=Path(document) if document else None,
@@ -128,6 +151,7 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Settings:
         store_commit_timeout_ms=_count(env, "HEADRACE_STORE_COMMIT_TIMEOUT_MS", 250),
         store_sweep_every_s=_count(env, "HEADRACE_STORE_SWEEP_EVERY_S", 60),
         store_encryption=_encryption(env, state_dir),
+        store_redis=_shared_store(env),
         failpoint=env.get("HEADRACE_FAILPOINT", ""),
         node_inflight_max=_count(env, "HEADRACE_NODE_INFLIGHT_MAX", 512),
         body_max=_count(env, "HEADRACE_BODY_MAX", 32 * _MIB),
@@ -144,11 +168,6 @@ def from_environment(environ: Mapping[str, str] | None = None) -> Settings:
         report_token=env.get("HEADRACE_NODE_TOKEN", ""),
         environment=env,
     )
-    if found.test_clock and not found.binds_loopback:
-        raise SettingsError(
-            f"HEADRACE_TEST_CLOCK=1 needs a loopback address, but HEADRACE_BIND is {found.bind}."
-        )
-    return found
 
 
 def _count(env: Mapping[str, str], name: str, default: int) -> int:
@@ -169,6 +188,21 @@ def _upstreams(text: str) -> dict[str, str]:
             raise SettingsError(f"HEADRACE_UPSTREAMS: {part!r} is not anthropic=URL or openai=URL.")
         found[dialect] = url
     return found
+
+
+def _shared_store(env: Mapping[str, str]) -> SharedStore | None:
+    name = "HEADRACE_STORE_REDIS_URL"
+    url = env.get(name, "")
+    if not url:
+        return None
+    if not url.startswith(("redis://", "rediss://", "unix://")):
+        raise SettingsError(f"{name} begins with redis://, rediss:// or unix://.")
+    return SharedStore(
+        url,
+        replicas=_count(env, "HEADRACE_STORE_REDIS_REPLICAS", 0),
+        assume_noeviction=env.get("HEADRACE_STORE_REDIS_ASSUME_NOEVICTION") == "1",
+        commit_timeout_ms=_count(env, "HEADRACE_STORE_COMMIT_TIMEOUT_MS", 1500),
+    )
 
 
 def _encryption(env: Mapping[str, str], state_dir: Path) -> StoreEncryption | None:

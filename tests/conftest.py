@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Generator, Iterator
 
 import hypothesis
 import pytest
 
 from dataplane.simulator.server import Simulator
+from tests.servers import RedisServer, redis_server
 
 IN_CI = os.environ.get("CI", "").lower() in {"1", "true"}  # noqa: TID251  no settings in tests
 
@@ -38,3 +39,17 @@ async def simulator() -> AsyncIterator[Simulator]:
     """A simulated provider of the test's own, on a free loopback port."""
     async with Simulator() as provider:
         yield provider
+
+
+@pytest.fixture(scope="session")
+def redis_running(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """A Redis of the tests' own, with its append-only file."""
+    with redis_server(tmp_path_factory.mktemp("redis")) as server:
+        yield server
+
+
+@pytest.fixture
+def redis_url(redis_running: RedisServer) -> str:
+    """Where there is an empty Redis."""
+    redis_running.client().flushall()
+    return redis_running.url

@@ -13,7 +13,6 @@ import time
 from collections import Counter
 from collections.abc import Callable
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 from dataplane.adapters import failpoints, logs, opening, views
@@ -30,8 +29,7 @@ from dataplane.adapters.proxy import CLIENT_GONE, Proxy
 from dataplane.adapters.publishing import Publisher
 from dataplane.adapters.snapshot_file import node_identity
 from dataplane.adapters.snapshots import Snapshots, Tenant
-from dataplane.adapters.stores import StoreSet
-from dataplane.adapters.stores.choice import chosen
+from dataplane.adapters.stores.choice import chosen, store_set
 from dataplane.adapters.stores.tally import COUNTERS
 from dataplane.adapters.telemetry import Telemetry
 from dataplane.adapters.ticket import Ticket
@@ -79,10 +77,10 @@ class Node:
         self.started_at = time.time()
         self.node_id, self.boot_id = node_identity(settings.state_dir)
         self.arrivals = Arrivals()
-        self.store = _store_of(settings, settings.state_dir)
+        self.store = store_set(settings)
         self.uplink = self._uplink_to(sink) if sink is not None else None
         self.telemetry = Telemetry(self.uplink)
-        self.observer = Observer(_store_of(settings, settings.shadow_dir), self.telemetry)
+        self.observer = Observer(store_set(settings, shadow=True), self.telemetry)
         failpoints.arm(settings.failpoint)
         # Apart, so that a node which asks who calls never starts from one that does not.
         place = "config-single" if settings.is_single_tenant else "config"
@@ -118,7 +116,7 @@ class Node:
         await asyncio.to_thread(tokens.load)
         await asyncio.to_thread(self.snapshots.restore)
         await self.store.start()
-        if self.settings.shadow_dir.is_dir():
+        if self.settings.shadow_dir.is_dir() or self.settings.store_redis:
             await self.observer.open()  # what was projected for a tenant since purged goes, too
         await self._upstream.start()
         try:
@@ -313,16 +311,6 @@ class Node:
         if record.status:
             self.telemetry.add(record)
             logs.request(record)
-
-
-def _store_of(settings: Settings, directory: Path) -> StoreSet:
-    return StoreSet(
-        directory,
-        durability=settings.store_durability,
-        timeout_s=settings.store_commit_timeout_ms / 1000,
-        sweep_every_s=settings.store_sweep_every_s,
-        encryption=settings.store_encryption,
-    )
 
 
 async def _refuse_websocket(scope: Scope, receive: Receive, send: Send) -> None:

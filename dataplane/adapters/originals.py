@@ -1,7 +1,7 @@
 """What a store of originals and session state must do, whatever keeps the bytes.
 
-Source: 03-proxy-and-recovery.md section 5. Backends: memory, sqlite and off, each in a module
-of dataplane.adapters.stores; one contract test runs over all of them.
+Source: 03-proxy-and-recovery.md section 5. Backends: memory, sqlite, redis and off, each in a
+module of dataplane.adapters.stores; one contract test runs over all of them.
 """
 
 from __future__ import annotations
@@ -32,6 +32,13 @@ SQLITE_LIMITS = StoreLimits(
     max_sessions=10_000,
     max_bytes=2 << 30,
     max_payload_bytes=8 << 20,
+)
+REDIS_LIMITS = StoreLimits(
+    ttl_s=86_400,
+    max_entries=200_000,
+    max_sessions=10_000,
+    max_bytes=1 << 30,
+    max_payload_bytes=4 << 20,
 )
 
 

@@ -36,6 +36,7 @@ class Publisher:
         self._board = WorkerBoard(node.settings.state_dir / "workers", node.boot_id)
         self._encoded: dict[str, msgspec.Raw] = {}
         self._publishing: asyncio.Task[None] | None = None
+        self._warned: set[str] = set()
 
     async def start(self) -> None:
         await asyncio.to_thread(self._board.open)
@@ -51,6 +52,7 @@ class Publisher:
 
     async def publish(self) -> None:
         await asyncio.to_thread(self._board.publish, self._whole())
+        await self._warn_of_stores_apart()
         self.disk_used_ratio = await asyncio.to_thread(self._measure_disk)
 
     async def workers(self) -> Workers:
@@ -84,6 +86,16 @@ class Publisher:
             self._encoded[tenant] = msgspec.Raw(sheets.encode(count))
         sheet.tenants = dict(self._encoded)
         return sheet
+
+    async def _warn_of_stores_apart(self) -> None:
+        """A store in each worker's own memory opens one marker in as many as there are workers."""
+        apart = [t for t in self._node.store.tenants_in("memory") if t not in self._warned]
+        if not apart:
+            return
+        workers = len((await asyncio.to_thread(self._board.read)).living)
+        if workers > 1:
+            self._warned.update(apart)
+            log.error("cg.memory_store_not_shared workers=%d tenants=%s", workers, ",".join(apart))
 
     def _measure_disk(self) -> float:
         try:

@@ -19,7 +19,7 @@ from dataplane.adapters.tenant_refusals import TenantRefusals
 from dataplane.adapters.totals import Totals, counters_from_json
 
 T = TypeVar("T")
-SHARED_STORE = "sqlite"
+SHARED_STORES = ("sqlite", "redis")
 _SLOWEST = ("commit_ms_p50", "commit_ms_p99")
 
 
@@ -113,8 +113,8 @@ def _added(living: Sequence[Count], gone: Sequence[Count]) -> Count:
 
 
 def _both(one: StoreStats, other: StoreStats) -> StoreStats:
-    """Two workers' stores. What a shared file holds is seen by both and must not count twice."""
-    is_shared = SHARED_STORE in one.backend and SHARED_STORE in other.backend
+    """Two workers' stores. What a shared store holds is seen by both and must not count twice."""
+    is_shared = any(name in one.backend and name in other.backend for name in SHARED_STORES)
     store = _replaced(one, other, GAUGES, max if is_shared else _sum)
     store = _replaced(store, other, _SLOWEST, max)
     store = _replaced(store, other, COUNTERS, _sum)

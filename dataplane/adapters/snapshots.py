@@ -21,7 +21,7 @@ import msgspec
 
 from dataplane.adapters import failpoints
 from dataplane.adapters.lastgood import LastGood
-from dataplane.adapters.stores.choice import StoreUnavailableError
+from dataplane.adapters.stores import StoreUnavailableError
 from dataplane.core.components import components
 from dataplane.core.config import resource
 from dataplane.core.config.check import Compiled, check_document

@@ -99,3 +99,23 @@ def test_an_upstream_that_is_no_address_is_refused(text: str) -> None:
 def test_a_bundle_and_a_document_are_one_too_many() -> None:
     with pytest.raises(SettingsError, match="not both"):
         from_environment({"HEADRACE_DOCUMENT": "d.yaml", "HEADRACE_SNAPSHOT": "b.json"})
+
+
+def test_a_redis_for_originals_is_named_with_what_it_must_promise() -> None:
+    found = from_environment(
+        {
+            "HEADRACE_STORE_REDIS_URL": "redis://:secret@store:6379/1",
+            "HEADRACE_STORE_REDIS_REPLICAS": "1",
+            "HEADRACE_STORE_REDIS_ASSUME_NOEVICTION": "1",
+        }
+    )
+
+    assert found.store_redis is not None
+    assert found.store_redis.commit_timeout_ms == 1500
+    assert (found.store_redis.replicas, found.store_redis.assume_noeviction) == (1, True)
+    assert "secret" not in repr(found)
+
+
+def test_a_redis_of_another_scheme_is_refused() -> None:
+    with pytest.raises(SettingsError, match="HEADRACE_STORE_REDIS_URL begins with redis://"):
+        from_environment({"HEADRACE_STORE_REDIS_URL": "http://store"})

@@ -13,6 +13,7 @@ from typing import Literal
 
 from dataplane.adapters.originals import (
     MEMORY_LIMITS,
+    REDIS_LIMITS,
     SQLITE_LIMITS,
     Purged,
     Store,
@@ -21,6 +22,7 @@ from dataplane.adapters.originals import (
 )
 from dataplane.adapters.stores.memory import MemoryStore
 from dataplane.adapters.stores.off import OffStore
+from dataplane.adapters.stores.redis import RedisStore
 from dataplane.adapters.stores.sqlite import COMMIT_TIMEOUT_S, SqliteStore
 from dataplane.adapters.stores.sqlite_file import Durability, store_path
 from dataplane.adapters.stores.sqlite_writer import SWEEP_EVERY_S
@@ -28,12 +30,21 @@ from dataplane.adapters.stores.tally import COUNTERS, GAUGES
 from dataplane.core.effects import Commit, Committed, OpenTurn, Recall, Recalled, SessionView
 from dataplane.encryption import StoreEncryption
 
-__all__ = ["MemoryStore", "OffStore", "SqliteStore", "StoreSet"]
+__all__ = ["MemoryStore", "OffStore", "RedisStore", "SqliteStore", "StoreSet"]
 
 PURGE_RETRY_S = 1.0
 _log = logging.getLogger("headrace.store")
-Backend = Literal["memory", "sqlite", "off"]
-DEFAULT_LIMITS = {"memory": MEMORY_LIMITS, "sqlite": SQLITE_LIMITS, "off": MEMORY_LIMITS}
+Backend = Literal["memory", "sqlite", "redis", "off"]
+DEFAULT_LIMITS: dict[Backend, StoreLimits] = {
+    "memory": MEMORY_LIMITS,
+    "sqlite": SQLITE_LIMITS,
+    "redis": REDIS_LIMITS,
+    "off": MEMORY_LIMITS,
+}
+
+
+class StoreUnavailableError(ValueError):
+    """The document asks for a backend that this node does not have."""
 
 
 class StoreSet:
@@ -47,7 +58,9 @@ class StoreSet:
         timeout_s: float = COMMIT_TIMEOUT_S,
         sweep_every_s: float = SWEEP_EVERY_S,
         encryption: StoreEncryption | None = None,
+        shared: RedisStore | None = None,
     ) -> None:
+        """shared: the store that several nodes use, None where there is none."""
         self._state_dir = state_dir
         self._backends: dict[Backend, Store] = {
             "memory": MemoryStore(),
@@ -60,6 +73,8 @@ class StoreSet:
             ),
             "off": OffStore(),
         }
+        if shared is not None:
+            self._backends["redis"] = shared
         self._chosen: dict[str, Backend] = {}
         self._retired: set[str] = set()
         self._purging: dict[str, asyncio.Task[None]] = {}
@@ -69,8 +84,10 @@ class StoreSet:
         """Keep a tenant's state in this backend from the next request on.
 
         limits: None for the backend's defaults. Raises ValueError for a tenant id that cannot
-        be a directory name.
+        be a directory name, StoreUnavailableError for a backend that this node does not have.
         """
+        if backend not in self._backends:
+            raise StoreUnavailableError(f"This node has no {backend} store.")
         store_path(self._state_dir, tenant)
         self._retired.discard(tenant)
         self._chosen[tenant] = backend
@@ -78,6 +95,10 @@ class StoreSet:
 
     def backend_for(self, tenant: str) -> Store:
         return self._backends[self._chosen.get(tenant, "sqlite")]
+
+    def tenants_in(self, backend: Backend) -> list[str]:
+        """Those that were told to keep their state there."""
+        return sorted(name for name, chosen in self._chosen.items() if chosen == backend)
 
     @property
     def persists(self) -> bool:

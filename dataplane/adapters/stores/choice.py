@@ -1,4 +1,4 @@
-"""What a document's `store` block means for a node (03-proxy-and-recovery.md 5.4)."""
+"""Which stores a node has, and what a document's `store` block means for it (03 section 5.4)."""
 
 from __future__ import annotations
 
@@ -7,7 +7,15 @@ from dataclasses import replace
 from typing import Any
 
 from dataplane.adapters.originals import StoreLimits
-from dataplane.adapters.stores import DEFAULT_LIMITS, Backend
+from dataplane.adapters.stores import (
+    DEFAULT_LIMITS,
+    Backend,
+    RedisStore,
+    StoreSet,
+    StoreUnavailableError,
+)
+from dataplane.adapters.stores.redis_keys import REALM, SHADOW_REALM
+from dataplane.settings import Settings, SharedStore
 
 _KEYS = {
     "ttl_seconds": "ttl_s",
@@ -15,10 +23,6 @@ _KEYS = {
     "max_sessions": "max_sessions",
     "stash_max_bytes": "max_bytes",
 }
-
-
-class StoreUnavailableError(ValueError):
-    """The document asks for a backend that this node does not have."""
 
 
 def chosen(store: Mapping[str, Any]) -> tuple[Backend, StoreLimits]:
@@ -30,3 +34,24 @@ def chosen(store: Mapping[str, Any]) -> tuple[Backend, StoreLimits]:
         raise StoreUnavailableError(f"This node has no {backend} store.")
     written = {field: store[key] for key, field in _KEYS.items() if store.get(key) is not None}
     return backend, replace(DEFAULT_LIMITS[backend], **written)
+
+
+def store_set(settings: Settings, *, shadow: bool = False) -> StoreSet:
+    """The stores of one node. shadow: those of what is only projected, apart from the others."""
+    return StoreSet(
+        settings.shadow_dir if shadow else settings.state_dir,
+        durability=settings.store_durability,
+        timeout_s=settings.store_commit_timeout_ms / 1000,
+        sweep_every_s=settings.store_sweep_every_s,
+        encryption=settings.store_encryption,
+        shared=_shared(settings, settings.store_redis, shadow) if settings.store_redis else None,
+    )
+
+
+def _shared(settings: Settings, place: SharedStore, shadow: bool) -> RedisStore:  # noqa: FBT001
+    return RedisStore(
+        place,
+        realm=SHADOW_REALM if shadow else REALM,
+        sweep_every_s=settings.store_sweep_every_s,
+        encryption=settings.store_encryption,
+    )

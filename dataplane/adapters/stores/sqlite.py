@@ -26,6 +26,7 @@ from dataplane.adapters.stores import (
     sqlite_stash,
     sqlite_turn,
 )
+from dataplane.adapters.stores.answers import Landed, Lookup
 from dataplane.adapters.stores.cipher import SealedError, UnknownKeyError
 from dataplane.adapters.stores.disk import Disk, is_for_want_of_room, require_local
 from dataplane.adapters.stores.later import LaterTurns, Turns
@@ -243,7 +244,7 @@ class SqliteStore:
     def _note_reset(self, tenant: str) -> None:
         self.resets.add(tenant)
         self._views.forget(tenant)
-        self._troubles.was_reset(tenant)
+        self._troubles.was_reset(tenant, "a damaged file was moved aside")
 
     def _doubt(self, tenant: str) -> None:
         """The file is malformed, or another process put a new one in its place."""
@@ -326,7 +327,7 @@ class SqliteStore:
         if isinstance(error, UnknownKeyError):
             self._files.doubt(tenant)
 
-    async def _look_up(self, wanted: Recall) -> sqlite_stash.Lookup | None:
+    async def _look_up(self, wanted: Recall) -> Lookup | None:
         tenant = wanted.scope.tenant
         limits = self._tally(tenant).limits
         loop = asyncio.get_running_loop()
@@ -343,7 +344,7 @@ class SqliteStore:
             self._troubles.undecryptable(tenant, "an original does not open")
         return found
 
-    async def _note_recall(self, wanted: Recall, lookup: sqlite_stash.Lookup) -> None:
+    async def _note_recall(self, wanted: Recall, lookup: Lookup) -> None:
         """Write what a read leaves behind; the answer stands, whether or not this succeeds."""
         if lookup.original is None or not (lookup.due or wanted.keep):
             return
@@ -374,7 +375,7 @@ class SqliteStore:
             if written.reset_at is not None and written.tenant not in self.resets:
                 self._note_reset(written.tenant)
 
-    def _commit(self, tx: Transaction, wanted: Commit, limits: StoreLimits) -> sqlite_stash.Landed:
+    def _commit(self, tx: Transaction, wanted: Commit, limits: StoreLimits) -> Landed:
         """Called by the writer thread: on a nearly full disk no new original is admitted."""
         if self.disk.admits:
             return sqlite_stash.commit(tx, wanted, limits)
@@ -388,7 +389,7 @@ class SqliteStore:
         return sqlite_stash.sweep(tx, at, self._tally(tenant).limits)
 
 
-def _find(file: TenantFile, wanted: Recall, limits: StoreLimits) -> sqlite_stash.Lookup:
+def _find(file: TenantFile, wanted: Recall, limits: StoreLimits) -> Lookup:
     with contextlib.closing(connect_read_only(file.path)) as connection:
         connection.execute("BEGIN")  # original, owner and ledger as of one moment
         return sqlite_stash.find(connection, wanted, limits, file.cipher)

@@ -84,12 +84,17 @@ CREATE TRIGGER ledger_out AFTER DELETE ON ledger BEGIN UPDATE tally SET ledger =
 """
 
 
-def store_path(state_dir: Path, tenant: str) -> Path:
-    """The file of a tenant; ValueError for an id that is not a plain path segment."""
+def segment_of(tenant: str) -> str:
+    """The name a tenant's state goes by; ValueError for an id that is not a plain path segment."""
     segment = tenant or "local"
     if not _TENANT.fullmatch(segment):
         raise ValueError(f"tenant id {tenant!r} cannot name a directory")
-    return state_dir / "tenants" / segment / "store.db"
+    return segment
+
+
+def store_path(state_dir: Path, tenant: str) -> Path:
+    """The file of a tenant; ValueError as in segment_of."""
+    return state_dir / "tenants" / segment_of(tenant) / "store.db"
 
 
 def connect(path: Path, durability: Durability) -> sqlite3.Connection:

@@ -1,58 +1,13 @@
-"""The data keys of one tenant, wrapped by the operator's key and kept in the tenant's file.
-
-When the operator's key changes a new data key is made, and the older ones are wrapped again so
-that they stay readable. Source: 03-proxy-and-recovery.md 5.9.
-"""
+"""The data keys of a tenant in its file (03-proxy-and-recovery.md 5.9)."""
 
 from __future__ import annotations
 
-import os
 import sqlite3
-from dataclasses import dataclass
-from typing import NamedTuple
-
-from cryptography.exceptions import InvalidTag
-from cryptography.hazmat.primitives.ciphers.aead import AESGCM
 
 from dataplane.adapters import failpoints
-from dataplane.adapters.stores.cipher import NONCE_BYTES, PLAIN, Cipher
-from dataplane.encryption import KEY_BYTES, StoreEncryption
-
-
-class Row(NamedTuple):
-    """One data key. made_for: the operator's key of that time; kek: the one that wraps it now."""
-
-    number: int
-    made_for: str
-    kek: str
-    wrapped: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class _Wrapping:
-    """The operator's keys for one tenant."""
-
-    tenant: str
-    encryption: StoreEncryption
-
-    def wrap(self, number: int, key: bytes) -> bytes:
-        nonce = os.urandom(NONCE_BYTES)
-        kek = self.encryption.keks[self.encryption.key_id]
-        return nonce + AESGCM(kek).encrypt(nonce, key, self._place(number))
-
-    def unwrap(self, row: Row) -> bytes | None:
-        """The data key, None when the operator's key is absent or another one."""
-        kek = self.encryption.keks.get(row.kek)
-        if kek is None:
-            return None
-        nonce, sealed = row.wrapped[:NONCE_BYTES], row.wrapped[NONCE_BYTES:]
-        try:
-            return AESGCM(kek).decrypt(nonce, sealed, self._place(row.number))
-        except InvalidTag:
-            return None
-
-    def _place(self, number: int) -> bytes:
-        return f"{self.tenant}|datakey|{number}|1".encode()
+from dataplane.adapters.stores.cipher import Cipher
+from dataplane.adapters.stores.datakeys import Row, Wrapping, without_key
+from dataplane.encryption import StoreEncryption
 
 
 def unlock(
@@ -64,9 +19,9 @@ def unlock(
     """
     rows = _rows(connection)
     if encryption is None:
-        return Cipher(tenant, {}, is_locked=True) if rows else PLAIN
-    wrapping = _Wrapping(tenant, encryption)
-    if not _is_current(rows, encryption.key_id):
+        return without_key(tenant, rows)
+    wrapping = Wrapping(tenant, encryption)
+    if not wrapping.is_current(rows):
         connection.execute("BEGIN IMMEDIATE")
         try:
             rows = _rotated(connection, wrapping)
@@ -75,7 +30,7 @@ def unlock(
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
-    return _cipher(wrapping, rows)
+    return wrapping.cipher(rows)
 
 
 def _rows(connection: sqlite3.Connection) -> list[Row]:
@@ -83,32 +38,8 @@ def _rows(connection: sqlite3.Connection) -> list[Row]:
     return [Row(*row) for row in connection.execute(sql)]
 
 
-def _is_current(rows: list[Row], key_id: str) -> bool:
-    return any(row.made_for == key_id for row in rows) and all(row.kek == key_id for row in rows)
-
-
-def _cipher(wrapping: _Wrapping, rows: list[Row]) -> Cipher:
-    opened = {row.number: wrapping.unwrap(row) for row in rows}
-    keys = {number: key for number, key in opened.items() if key is not None}
-    if len(keys) < len(rows):
-        return Cipher(wrapping.tenant, keys, is_locked=True)
-    # Not simply the newest: two processes with different key ids must not make keys in turns.
-    own = max(row.number for row in rows if row.made_for == wrapping.encryption.key_id)
-    return Cipher(wrapping.tenant, keys, newest=own)
-
-
-def _rotated(connection: sqlite3.Connection, wrapping: _Wrapping) -> list[Row]:
-    """Wrap every data key with the present key and make one for it; the rows after that."""
+def _rotated(connection: sqlite3.Connection, wrapping: Wrapping) -> list[Row]:
     rows = _rows(connection)  # again: another process may have been first
-    opened = [(row, key) for row in rows if (key := wrapping.unwrap(row)) is not None]
-    if len(opened) < len(rows):
-        return rows
-    key_id = wrapping.encryption.key_id
-    if not any(row.made_for == key_id for row in rows):
-        number = 1 + max((row.number for row in rows), default=0)
-        opened.append((Row(number, key_id, key_id, b""), os.urandom(KEY_BYTES)))
-    for row, key in opened:
-        wrapped = wrapping.wrap(row.number, key)
-        fresh = (row.number, row.made_for, key_id, wrapped)
-        connection.execute("INSERT OR REPLACE INTO datakey VALUES(?, ?, ?, ?)", fresh)
+    for row in wrapping.rotated(rows):
+        connection.execute("INSERT OR REPLACE INTO datakey VALUES(?, ?, ?, ?)", row)
     return _rows(connection)

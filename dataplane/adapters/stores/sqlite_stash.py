@@ -7,60 +7,23 @@ thread that runs them is the writer's, except for `find`, which reads.
 from __future__ import annotations
 
 import contextlib
-import hashlib
 import math
 import sqlite3
-import threading
 from collections.abc import Iterable
-from dataclasses import dataclass, field, replace
-from typing import NamedTuple
-
-import zstandard
+from dataclasses import replace
 
 from dataplane.adapters import failpoints
 from dataplane.adapters.originals import StoreLimits
 from dataplane.adapters.stores import retention, sqlite_decisions
-from dataplane.adapters.stores.cipher import PLAIN, Cipher, SealedError, UnknownKeyError
+from dataplane.adapters.stores.answers import Landed, Lookup
+from dataplane.adapters.stores.cipher import PLAIN, Cipher, SealedError
+from dataplane.adapters.stores.packing import Kept, digest, looked_up, pack, unpack
 from dataplane.adapters.stores.retention import BATCHED
 from dataplane.adapters.stores.sqlite_writer import SWEEP_ROWS, Transaction, fill_of
 from dataplane.core.effects import Commit, Committed, Found, Payload, Recall, Refused
 
-COMPRESS_ABOVE_BYTES = 2048
-COMPRESSION_LEVEL = 3
-PAYLOAD = "p"
 _LEDGER_TRIM_ROWS = 500
 _LEDGER_STATES = {"expired": Found.EXPIRED, "deleted": Found.DELETED}
-_zstd = threading.local()  # compressor objects must not be shared between threads
-
-
-@dataclass(slots=True)
-class Landed:
-    """What a commit did. renewed: when the originals it wrote or renewed were touched."""
-
-    committed: Committed
-    renewed: dict[str, float] = field(default_factory=dict)
-
-
-class _Kept(NamedTuple):
-    """An original as its row has it; stored: None when its bytes are gone."""
-
-    marker_id: str
-    sha: bytes
-    packed: int
-    stored: bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Lookup:
-    """How a search ended; due: a read this late must be recorded as a renewal.
-
-    component: as in Recalled.
-    """
-
-    found: Found
-    original: bytes | None = None
-    due: bool = False
-    component: str = ""
 
 
 def commit(tx: Transaction, wanted: Commit, limits: StoreLimits) -> Landed:
@@ -128,7 +91,7 @@ def _stash(
         tx.happened["stash_revived"] += bool(was_minted or payload.renews)
         _insert(tx, payload, at, limits)
         renewed[id_] = at
-    elif size != len(payload.original) or sha != _sha(payload.original):
+    elif size != len(payload.original) or sha != digest(payload.original):
         return Refused.COLLISION
     elif BATCHED.renewal_is_due(touched, at, limits.ttl_s):
         renew(tx, [id_], at, limits)
@@ -136,10 +99,6 @@ def _stash(
     owner = (id_, wanted.scope.principal, wanted.scope.session)
     tx.execute("INSERT OR IGNORE INTO owner(k, principal, session) VALUES(?, ?, ?)", owner)
     return None
-
-
-def _sha(original: bytes) -> bytes:
-    return hashlib.sha256(original).digest()
 
 
 def _holds(tx: Transaction, marker_id: str) -> bool:
@@ -157,42 +116,17 @@ def _has_room(tx: Transaction, size: int, at: float, limits: StoreLimits) -> boo
 
 def _insert(tx: Transaction, payload: Payload, at: float, limits: StoreLimits) -> None:
     id_ = payload.marker_id
-    packed, stored = _pack(tx.cipher, id_, payload.original)
+    packed, stored = pack(tx.cipher, id_, payload.original)
     body = tx.execute("INSERT INTO body(v) VALUES(?)", (stored,)).lastrowid
     tx.execute(
         "INSERT INTO stash VALUES(?, ?, ?, ?, ?, ?, ?)",
-        (id_, _sha(payload.original), len(payload.original), body, packed, at, at + limits.ttl_s),
+        (id_, digest(payload.original), len(payload.original), body, packed, at, at + limits.ttl_s),
     )
     tx.execute(
         "INSERT INTO ledger VALUES(?, ?, 'live', ?) "
         "ON CONFLICT(k) DO UPDATE SET state = 'live', state_at = excluded.state_at",
         (id_, at, at),
     )
-
-
-def _pack(cipher: Cipher, marker_id: str, original: bytes) -> tuple[int, bytes]:
-    """How it is kept, as the column `packed` says it, and the bytes to keep."""
-    is_compressed = len(original) > COMPRESS_ABOVE_BYTES
-    if is_compressed:
-        if not hasattr(_zstd, "compressor"):
-            _zstd.compressor = zstandard.ZstdCompressor(level=COMPRESSION_LEVEL)
-        original = _zstd.compressor.compress(original)
-    return cipher.newest << 1 | is_compressed, cipher.seal(PAYLOAD, marker_id, original)
-
-
-def _unpack(kept: _Kept, cipher: Cipher) -> bytes | None:
-    """The original, or None when the value is damaged or is not what was stashed.
-
-    Raises SealedError when it does not open.
-    """
-    stored = kept.stored
-    if kept.packed >> 1:
-        stored = cipher.open(PAYLOAD, kept.marker_id, stored)
-    try:
-        original = zstandard.ZstdDecompressor().decompress(stored) if kept.packed & 1 else stored
-    except zstandard.ZstdError:
-        return None
-    return original if _sha(original) == kept.sha else None
 
 
 def _reseal(tx: Transaction, marker_id: str) -> None:
@@ -205,8 +139,8 @@ def _reseal(tx: Transaction, marker_id: str) -> None:
     if row is None:
         return
     with contextlib.suppress(SealedError):  # then it stays unreadable, which is no news
-        if (original := _unpack(_Kept(*row[:4]), tx.cipher)) is not None:
-            packed, stored = _pack(tx.cipher, marker_id, original)
+        if (original := unpack(Kept(*row[:4]), tx.cipher)) is not None:
+            packed, stored = pack(tx.cipher, marker_id, original)
             tx.execute("UPDATE body SET v = ? WHERE id = ?", (stored, row[4]))
             tx.execute("UPDATE stash SET packed = ? WHERE k = ?", (packed, marker_id))
 
@@ -246,7 +180,7 @@ def find(
         if not owned:
             return Lookup(Found.FOREIGN_SESSION)
         due = BATCHED.renewal_is_due(row[4], at, limits.ttl_s)
-        found = _opened(_Kept(*row[:4]), cipher, due=due)
+        found = looked_up(Kept(*row[:4]), cipher, due=due)
         return found if wanted.keep else replace(found, component=_component(connection, wanted))
     return Lookup(Found.EXPIRED if row else _why_missing(connection, wanted))
 
@@ -259,16 +193,6 @@ def _component(connection: sqlite3.Connection, wanted: Recall) -> str:
         (wanted.scope.session, wanted.marker_id),
     ).fetchone()
     return row[0] if row else ""
-
-
-def _opened(kept: _Kept, cipher: Cipher, *, due: bool) -> Lookup:
-    try:
-        original = _unpack(kept, cipher) if kept.stored is not None else None
-    except UnknownKeyError:
-        raise
-    except SealedError:
-        return Lookup(Found.DECRYPT_ERROR)
-    return Lookup(Found.LOST) if original is None else Lookup(Found.RESOLVED, original, due)
 
 
 def _why_missing(connection: sqlite3.Connection, wanted: Recall) -> Found:

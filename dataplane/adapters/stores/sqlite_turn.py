@@ -6,17 +6,16 @@ of a long session reads only what was added since.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import Any, Generic, NamedTuple, TypeVar
+from dataclasses import replace
+from typing import Any, NamedTuple
 
 from dataplane.adapters.originals import StoreLimits
 from dataplane.adapters.stores import retention, sqlite_decisions, sqlite_stash
+from dataplane.adapters.stores.answers import Delta, Mark, Seen, TurnRead
 from dataplane.adapters.stores.cipher import SealedError, UnknownKeyError
 from dataplane.adapters.stores.retention import BATCHED
 from dataplane.adapters.stores.sqlite_writer import Transaction
 from dataplane.core.effects import OpenTurn, PastTurn, Scope
-
-Row = TypeVar("Row", bound=tuple[Any, ...])
 
 # Each gives the id first and takes, last, the id after which to begin.
 _FROZEN = (
@@ -38,54 +37,6 @@ SELECT session.version, generation,
   ifnull((SELECT max(id) FROM owner WHERE owner.session = ?1), -1)
 FROM tally, session WHERE session.session = ?1
 """
-
-
-class Mark(NamedTuple):
-    """How far a list was read. epoch: changes when something was taken from it. last: newest id."""
-
-    epoch: int = -1
-    last: int = -1
-
-
-@dataclass(frozen=True, slots=True)
-class Seen:
-    """How far the caller has read the four lists that a view is made of."""
-
-    frozen: Mark
-    kept: Mark
-    by_principal: Mark
-    by_session: Mark
-
-
-@dataclass(frozen=True, slots=True)
-class Delta(Generic[Row]):
-    """What a list has gained since a mark, each row with its id first; whole: the rows replace
-    what was known.
-    """
-
-    whole: bool
-    rows: list[Row]
-    mark: Mark
-
-
-@dataclass(frozen=True, slots=True)
-class TurnRead:
-    """What a view needs beyond what was seen.
-
-    previous: the turn before. own_at: when (s) this session itself had one, its alias aside.
-    frozen: component, decision key, replacement. lost: component, decision key; read only when
-    frozen is whole, save those that do not open. by_principal, by_session: owned ids with the
-    time (s) of their last renewal. renewed: ids that this turn renewed.
-    """
-
-    previous: PastTurn | None
-    own_at: float | None
-    frozen: Delta[tuple[int, str, str, str]]
-    lost: list[tuple[str, str]]
-    kept: Delta[tuple[int, str]]
-    by_principal: Delta[tuple[int, str, float]]
-    by_session: Delta[tuple[int, str, float]]
-    renewed: list[str]
 
 
 def open_turn(tx: Transaction, wanted: OpenTurn, seen: Seen, limits: StoreLimits) -> TurnRead:

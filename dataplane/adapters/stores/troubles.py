@@ -29,5 +29,5 @@ class Troubles:
             _log.error("cg.decrypt_error tenant=%s: %s", tenant, what)
 
     @staticmethod
-    def was_reset(tenant: str) -> None:
-        _log.error("cg.store_reset tenant=%s: a damaged file was moved aside", tenant)
+    def was_reset(tenant: str, why: str) -> None:
+        _log.error("cg.store_reset tenant=%s: %s", tenant, why)

@@ -8,19 +8,20 @@ meantime still completes its own view.
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import chain
 from typing import Generic, TypeVar
 
 from dataplane.adapters.stores import retention
+from dataplane.adapters.stores.answers import Delta, Landed, Mark, Seen, TurnRead
 from dataplane.adapters.stores.retention import OWNED_IDS
-from dataplane.adapters.stores.sqlite_stash import Landed
-from dataplane.adapters.stores.sqlite_turn import Delta, Mark, Seen, TurnRead
 from dataplane.core.effects import FrozenDecision, OpenTurn, PastTurn, Scope, SessionView
 
 MAX_SESSIONS = 2048
 MAX_PRINCIPALS = 256
 MAX_TENANTS = 256
+DOUBTED = Mark(epoch=-2)
 Key = tuple[str, str]
 Known = TypeVar("Known")
 
@@ -39,6 +40,9 @@ class Recent(Generic[Known]):
         if len(self._known) > self._capacity:
             self._known.popitem(last=False)
         return self._known[key]
+
+    def __iter__(self) -> Iterator[Known]:
+        return iter(self._known.values())
 
     def forget(self, tenant: str) -> None:
         for key in [key for key in self._known if key[0] == tenant]:
@@ -213,6 +217,17 @@ class Views:
             self._by_principal.get((scope.tenant, scope.principal)),
             self._by_session.get((scope.tenant, scope.session)),
         )
+
+    def doubt(self) -> None:
+        """The store was away and may have come back without its end: what is known is still
+        replayed, and read whole at the next chance.
+        """
+        lists: Iterable[FrozenKnown | KeptKnown | OwnedKnown] = chain(
+            self._frozen, self._kept, self._by_principal, self._by_session
+        )
+        for known in lists:
+            if known.mark != Mark():
+                known.mark = DOUBTED
 
     def forget(self, tenant: str, *, turns: bool = False) -> None:
         """After a damaged file was replaced nothing that was read from it holds. turns: nor does

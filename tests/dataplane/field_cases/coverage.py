@@ -24,7 +24,6 @@ LATER = {
 OPEN_PARTS = {
     "W-36": "The live pages' half waits for the live pages.",
     "W-37": "The live pages' half waits for the live pages.",
-    "R-11": "Nothing warns yet of a memory store under several workers.",
     "R-13": "The sweep's side calls come with the sweep.",
     "R-22": "The live half waits for the live pages.",
 }

@@ -180,6 +180,25 @@ async def test_case_r_11_every_worker_redeems_what_another_one_wrote(
     assert found == [_text(number) for number in range(TURNS)]
 
 
+async def test_case_r_11_workers_with_stores_of_their_own_say_so_at_the_start(
+    tmp_path: Path, simulator: Simulator
+) -> None:
+    specs = tenants(MASK_ALL + "store: {backend: memory}\n")
+    first, second = (node_process(tmp_path, specs, simulator.url) for _ in range(2))
+    warning = "cg.memory_store_not_shared workers=2 tenants=ten_acme,ten_birch"
+    try:
+        for worker in (first, second):
+            await worker.start()
+            await worker.wait_until_ready()
+            if worker is first:
+                assert "not_shared" not in first.log.read_text()
+
+        assert warning in second.log.read_text()
+    finally:
+        await first.kill()
+        await second.kill()
+
+
 def _text(number: int) -> str:
     return f"output {number} of a worker\n" * 60
 

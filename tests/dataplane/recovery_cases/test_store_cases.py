@@ -1,8 +1,8 @@
 """The store behind a running node: expiry, caps, damage, keys and purges.
 
 Source: 03-proxy-and-recovery.md 10.9, where a node is needed; the rest is in the store's own
-contract, cases 122 and 123 among it. Case 125 is test_kill.py. Cases 128 and 131 are about
-Redis, which this build has not.
+contract, cases 122 and 123 among it. Case 125 is test_kill.py; cases 128 and 131 are
+test_redis_cases.py.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ import pytest
 
 from dataplane.adapters.stores.sqlite_file import store_path
 from dataplane.encryption import StoreEncryption
+from dataplane.settings import SharedStore
 from dataplane.simulator import Simulator
 from tests.dataplane.core.build import anthropic_body
 from tests.dataplane.gateway import TA, gateway, tenant_resource, tenants
@@ -81,12 +82,12 @@ FILL = [f"{number} " * 300 for number in range(12)]
         pytest.param("stash_max_bytes: 8000", id="03-case-121-bytes"),
     ],
 )
-@pytest.mark.parametrize("backend", ["memory", "sqlite"])
+@pytest.mark.parametrize("backend", ["memory", "sqlite", "redis"])
 async def test_a_full_reserve_refuses_what_is_new_and_keeps_what_is_there(
-    serve: Serve, backend: str, limit: str
+    serve: Serve, redis_url: str, backend: str, limit: str
 ) -> None:
     document = MASK_ALL + f"store: {{backend: {backend}, {limit}}}\n"
-    async with serve(document, test_clock=True) as served:
+    async with serve(document, test_clock=True, store_redis=SharedStore(redis_url)) as served:
         first = await turn(served, X4000)
         second = await turn(served, X4000, *FILL)
         third = await turn(served, X4000, *FILL, "newest " * 300)

@@ -1,4 +1,4 @@
-"""The stores under test: one contract, every backend, and sqlite sealed as well."""
+"""The stores under test: one contract, every backend, the durable ones sealed as well."""
 
 from __future__ import annotations
 
@@ -9,31 +9,39 @@ import pytest
 
 from dataplane.adapters.originals import Store
 from dataplane.adapters.stores import MemoryStore, OffStore, SqliteStore
+from dataplane.adapters.stores.redis import RedisStore
 from dataplane.encryption import StoreEncryption
+from dataplane.settings import SharedStore
 from tests.dataplane.adapters.stores.builders import LIMITS
 
+KINDS = ["memory", "sqlite", "sqlite sealed", "redis", "redis sealed"]
 
-def build(kind: str, state_dir: Path) -> Store:
+
+def build(request: pytest.FixtureRequest, state_dir: Path) -> Store:
+    kind, _, sealed = request.param.partition(" ")
+    encryption = StoreEncryption("k1", {"k1": bytes(32)}) if sealed else None
     if kind == "memory":
         return MemoryStore(LIMITS)
-    if kind != "off":
-        encryption = StoreEncryption("k1", {"k1": bytes(32)}) if kind == "sealed" else None
+    if kind == "sqlite":
         return SqliteStore(state_dir, limits=LIMITS, timeout_s=5.0, encryption=encryption)
+    if kind == "redis":
+        place = SharedStore(request.getfixturevalue("redis_url"), commit_timeout_ms=5000)
+        return RedisStore(place, limits=LIMITS, encryption=encryption)
     return OffStore()
 
 
-@pytest.fixture(params=["memory", "sqlite", "sealed"])
+@pytest.fixture(params=KINDS)
 async def store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
     """Every backend that keeps anything."""
-    built = build(request.param, tmp_path)
+    built = build(request, tmp_path)
     await built.start()
     yield built
     await built.close()
 
 
-@pytest.fixture(params=["memory", "sqlite", "sealed", "off"])
+@pytest.fixture(params=[*KINDS, "off"])
 async def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIterator[Store]:
-    built = build(request.param, tmp_path)
+    built = build(request, tmp_path)
     await built.start()
     yield built
     await built.close()

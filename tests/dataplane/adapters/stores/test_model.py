@@ -1,7 +1,7 @@
-"""The memory store is the model of the SQLite store: any history gives the same answers.
+"""The memory store is the model of the durable ones: any history gives the same answers.
 
-The clock moves by less than the batching of renewals or by more than every grace, so that the
-two, which differ only there, must agree.
+The clock moves by less than the batching of renewals or by more than every grace, so that they,
+which differ only there, must agree.
 """
 
 from __future__ import annotations
@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 
 from dataplane.adapters.originals import Store, StoreStats
 from dataplane.adapters.stores import MemoryStore, SqliteStore
+from dataplane.adapters.stores.redis import RedisStore
 from dataplane.core.effects import (
     Commit,
     FrozenDecision,
@@ -25,8 +26,11 @@ from dataplane.core.effects import (
     Scope,
     SessionView,
 )
+from dataplane.settings import SharedStore
 from tests.dataplane.adapters.stores.builders import MUCH_LATER, NOW, limits, marker
+from tests.servers import RedisServer
 
+Asked = OpenTurn | Commit | Recall
 LIMITS = limits(max_entries=8, max_sessions=2, max_bytes=40, max_payload_bytes=9)
 TEXTS = ("text1", "text2", "text3", "text4", "text5", "text  1", "far too long")
 AGES_S = (0.0, 1.0, 2.0, MUCH_LATER - NOW, 2 * (MUCH_LATER - NOW))
@@ -80,7 +84,7 @@ recalls = st.builds(
 histories = st.lists(turns | commits | recalls, max_size=25)
 
 
-async def perform(store: Store, wanted: OpenTurn | Commit | Recall) -> Any:
+async def perform(store: Store, wanted: Asked) -> Any:
     if isinstance(wanted, OpenTurn):
         return comparable(await store.open_turn(wanted))
     if isinstance(wanted, Commit):
@@ -98,7 +102,7 @@ def counted(stats: StoreStats) -> dict[str, int]:
     return {name: getattr(stats, name) for name in COUNTED}
 
 
-async def answers(store: Store, history: list[OpenTurn | Commit | Recall]) -> list[Any]:
+async def answers(store: Store, history: list[Asked]) -> list[Any]:
     store.set_limits("acme", LIMITS)
     await store.start()
     given = [(wanted, await perform(store, wanted)) for wanted in history]
@@ -106,14 +110,34 @@ async def answers(store: Store, history: list[OpenTurn | Commit | Recall]) -> li
     return [*given, counted(store.stats())]
 
 
-@given(history=histories)
-@settings(max_examples=80, deadline=None, suppress_health_check=[HealthCheck.too_slow])
-def test_memory_and_sqlite_answer_every_history_alike(
-    history: list[OpenTurn | Commit | Recall],
-) -> None:
+every_history = given(history=histories)
+enough = settings(
+    max_examples=80,
+    deadline=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.function_scoped_fixture],
+)
+
+
+@every_history
+@enough
+def test_memory_and_sqlite_answer_every_history_alike(history: list[Asked]) -> None:
     with tempfile.TemporaryDirectory() as state_dir:
         durable = SqliteStore(Path(state_dir), timeout_s=10.0)
 
         assert asyncio.run(answers(durable, history)) == asyncio.run(
             answers(MemoryStore(), history)
         )
+
+
+@every_history
+@enough
+def test_memory_and_redis_answer_every_history_alike(
+    redis_running: RedisServer, history: list[Asked]
+) -> None:
+    redis_running.client().flushall()
+
+    async def asked_of_redis() -> list[Any]:
+        place = SharedStore(redis_running.url, commit_timeout_ms=10_000)
+        return await answers(RedisStore(place), history)
+
+    assert asyncio.run(asked_of_redis()) == asyncio.run(answers(MemoryStore(), history))

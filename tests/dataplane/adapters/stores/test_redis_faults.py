@@ -1,0 +1,119 @@
+"""Redis stalls, dies, comes back, and comes back empty (03 section 5.10, K13)."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import signal
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import redis
+
+from dataplane.core.effects import Found, Refused
+from tests.dataplane.adapters.stores.builders import (
+    freeze,
+    marker,
+    recall,
+    stash,
+    turn,
+)
+from tests.dataplane.adapters.stores.durable import LONG, eventually, is_available
+from tests.dataplane.adapters.stores.shared import opened
+from tests.servers import RedisServer, redis_server
+
+
+@pytest.fixture
+def mortal(tmp_path: Path) -> Iterator[RedisServer]:
+    with redis_server(tmp_path) as server:
+        yield server
+
+
+async def test_k13_a_redis_that_is_killed_has_all_that_it_promised(mortal: RedisServer) -> None:
+    async with opened(mortal.url) as store:
+        promised: set[str] = set()
+
+        async def write(number: int) -> None:
+            while len(promised) < 200 and mortal.process is not None:
+                text = f"{number} {len(promised)} " + LONG
+                if (await freeze(store, text)).durable:
+                    promised.add(text)
+
+        writing = [asyncio.ensure_future(write(number)) for number in range(4)]
+
+        async def is_enough() -> bool:
+            return len(promised) >= 100
+
+        await eventually(is_enough)
+        mortal.kill()
+        await asyncio.gather(*writing)
+        mortal.start()
+        await eventually(lambda: is_available(store))
+
+        found = [(await recall(store, marker(text))).found for text in promised]
+        assert found == [Found.RESOLVED] * len(promised)
+        assert len(promised) >= 100
+
+
+async def test_k13_a_stalled_redis_costs_new_decisions_and_not_the_known_ones(
+    mortal: RedisServer,
+) -> None:
+    async with opened(mortal.url, timeout_s=0.3) as store:
+        await freeze(store, "known")
+        await turn(store)
+        assert mortal.process is not None
+        os.kill(mortal.process.pid, signal.SIGSTOP)
+        try:
+            committed = await freeze(store, "late")
+            view = await turn(store)
+        finally:
+            os.kill(mortal.process.pid, signal.SIGCONT)
+
+        assert committed.refused == {marker("late"): Refused.UNAVAILABLE}
+        assert not view.available
+        assert view.frozen["mask"].keys() == {"known"}
+
+        await eventually(lambda: is_available(store))
+        assert (await turn(store)).frozen["mask"].keys() == {"known"}
+
+
+async def test_after_several_failures_redis_is_left_alone_for_a_while(
+    mortal: RedisServer,
+) -> None:
+    async with opened(mortal.url, timeout_s=0.2) as store:
+        await turn(store)
+        assert mortal.process is not None
+        os.kill(mortal.process.pid, signal.SIGSTOP)
+        try:
+            for number in range(5):
+                await stash(store, f"text {number}")
+            before = store.stats("acme").commit_timeouts
+            began = time.monotonic()
+            for number in range(50):
+                await stash(store, f"more {number}")
+            took_s = time.monotonic() - began
+        finally:
+            os.kill(mortal.process.pid, signal.SIGCONT)
+
+    assert before == 5
+    assert store.stats("acme").commit_timeouts == 5
+    assert took_s < 50 * 0.2
+
+
+async def test_a_redis_that_comes_back_empty_proves_nothing(
+    redis_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with opened(redis_url) as store:
+        await freeze(store, "text")
+        with contextlib.closing(redis.Redis.from_url(redis_url)) as client:
+            client.flushall()
+
+        view = await turn(store)
+
+        assert view.frozen == {}
+        assert "cg.store_reset tenant=acme: Redis no longer has what it had" in caplog.text
+        assert not store.stats("acme").authoritative
+        assert (await recall(store, marker("text"))).found is Found.LOST
