@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import msgspec
@@ -23,10 +23,11 @@ from controlplane.configs.documents import (
     owner_of,
 )
 from controlplane.configs.models import ConfigDocument, ConfigVersion
+from controlplane.configs.surroundings import caches, surroundings
 from dataplane.core.components import components
 from dataplane.core.config.canonical import content_hash
 from dataplane.core.config.check import Checked, check
-from dataplane.core.config.deployment import Policy
+from dataplane.core.config.deployment import NOWHERE, Policy
 from dataplane.core.config.layers import Context, Layer
 from dataplane.core.config.presets import Preset
 from dataplane.core.config.problems import ConfigError, DocumentRef
@@ -77,6 +78,7 @@ def context_of(
     below = layers_below(document)
     organisation = owner_of(document)
     policy = organisation.policy if organisation else {}
+    here = surroundings(document, organisation)
     return Context(
         components(),
         presets_for(organisation, [text, *(version.source for version in below)]),
@@ -87,6 +89,8 @@ def context_of(
             policy.get("irreversible_marker_modes", "ack"),
             by_manager=_manages(by),
         ),
+        here=here,
+        caching_upstream=caches(here),
         named_before=_named_before(document, below),
     )
 
@@ -105,6 +109,9 @@ def resolved(tenant: Tenant) -> Resolved:
         raise LookupError("a deployment has a server default before it has tenants")
     top = layers[-1]
     context = context_of(top.document, top.source, None, number=top.number)
+    # What surrounds it was asked when it was saved: a secret that has gone since blocks no other
+    # change of the layers.
+    context = replace(context, here=NOWHERE)
     checked = check(top.source, context=context)
     if checked.effective is None:
         raise ConfigError(checked.problems)

@@ -143,6 +143,11 @@ class Priced:
     rates: Rates
 
 
+def undated(model: str) -> str:
+    """A model's name without the date of its release behind it."""
+    return _DATED.sub("", model)
+
+
 class PriceCard:
     """Finds the entry of a model: its exact name, the name without its date, the longest prefix*.
 
@@ -161,7 +166,7 @@ class PriceCard:
     def find(self, model: str) -> Priced | None:
         """The entry that prices this model, None when the card does not know it."""
         name = model.lower()
-        exact = self._exact.get(name) or self._exact.get(_DATED.sub("", name))
+        exact = self._exact.get(name) or self._exact.get(undated(name))
         if exact is not None:
             return exact
         return next((priced for stem, priced in self._prefixes if name.startswith(stem)), None)

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from typing import Literal
 
 from msgspec.structs import replace
@@ -17,6 +16,7 @@ from dataplane.core.config.merge import Merge
 from dataplane.core.config.problems import Problem, problem
 from dataplane.core.config.registry import SCHEMA_VERSION
 from dataplane.core.config.tree import Path
+from dataplane.core.money import undated
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,13 @@ def _forced_model(merge: Merge, here: Deployment) -> Iterator[Problem]:
 
 
 def _has_price(model: str, here: Deployment) -> bool:
-    return here.priced is None or any(fnmatchcase(model, name) for name in here.priced)
+    """As a price card finds it: whole, without its date, or by how it begins."""
+    if here.priced is None:
+        return True
+    name = model.lower()
+    known = {entry.lower() for entry in here.priced}
+    stems = tuple(entry.removesuffix("*") for entry in known if entry.endswith("*"))
+    return name in known or undated(name) in known or name.startswith(stems)
 
 
 def _nodes(merge: Merge, here: Deployment) -> Iterator[Problem]:

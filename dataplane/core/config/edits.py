@@ -27,6 +27,8 @@ from dataplane.core.config.tree import (
 _ANCHOR = re.compile(r"line (\d+), column (\d+)")
 _DASH = re.compile(r"[ ]*-[ ]+")
 
+_NO_KEYS = "The block has keys that no key can be put beside."
+
 
 def edited(text: str, edit: Edit) -> str:
     """The text after one edit. EditError when it cannot be made, or names nothing."""
@@ -298,7 +300,10 @@ def _joined(source: Source, node: MappingNode, key: str, value: Any) -> str:
     """A new key behind the last one of a block."""
     if node.flow:
         return _joined_in_brackets(source, node, key, value)
-    last = max((*node.entries, *node.repeats), key=lambda entry: source.start(entry.key_span))
+    written = (*node.entries, *node.repeats)
+    if not written:
+        raise EditError(_NO_KEYS)
+    last = max(written, key=lambda entry: source.start(entry.key_span))
     indent = last.key_span.column - 1 if last.key_span else 0
     lines = spelling.block(key, value, indent=indent, step=source.step)
     return _with_lines(source, _behind(source, last), lines)
@@ -314,6 +319,8 @@ def _joined_in_brackets(source: Source, node: MappingNode, key: str, value: Any)
     new = spelling.flow({key: value}, as_json=source.as_json)[1:-1]
     if not node.entries:
         at = source.start(node.span) + 1
+        if text[at : at + 1].strip() not in ("", "}"):
+            raise EditError(_NO_KEYS)
         return text[:at] + new + text[at:]
     last = node.entries[-1]
     at = max(source.end(last.value), source.stop(last.key_span))

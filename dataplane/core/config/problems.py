@@ -11,7 +11,7 @@ from typing import Any, Literal
 import msgspec
 
 from dataplane.core.config.phrases import Severity
-from dataplane.core.config.secrets import shown
+from dataplane.core.config.secrets import HIDDEN, is_credential, shown
 from dataplane.core.config.tree import Path, ScalarValue, Span, pointer
 from dataplane.core.config.wording import WORDINGS
 
@@ -115,8 +115,12 @@ class ConfigError(Exception):
 
 
 def problem(code: str, path: Path, span: Span | None, **facts: object) -> Problem:
-    """A problem with its texts filled in; add the rest with msgspec.structs.replace."""
+    """A problem with its texts filled in; add the rest with msgspec.structs.replace.
+
+    A fact that holds a credential is not repeated, whatever the problem is about.
+    """
     wording = WORDINGS[code]
+    facts = {name: _without_secrets(fact) for name, fact in facts.items()}
     steps = tuple(step if isinstance(step, int) else str(shown(step)) for step in path)
     key = steps[-1] if steps and isinstance(steps[-1], str) else None
     reason = wording.reason.format(**facts)
@@ -136,6 +140,10 @@ def problem(code: str, path: Path, span: Span | None, **facts: object) -> Proble
         replacement=Replacement(text=wording.fix.format(**facts)),
         doc=f"/docs/errors/{code}",
     )
+
+
+def _without_secrets(fact: object) -> object:
+    return HIDDEN if isinstance(fact, str) and is_credential(fact) else fact
 
 
 def with_edits(

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.journeys.pages.conftest import ROOT
+from tests.journeys.pages.conftest import ROOT, Gateway
 
 pytestmark = pytest.mark.browser
 
@@ -181,3 +181,27 @@ def test_what_may_stand_at_the_cursor_is_offered_with_its_meaning(page: Page) ->
     page.keyboard.press("Control+Space")
     expect(choices.first).to_contain_text("integer, default 96")
     expect(page.locator(".cm-completionInfo")).not_to_be_empty()
+
+
+@without_script
+def test_a_document_that_the_node_refuses_is_shown_with_its_answer_and_agents_go_on(
+    page: Page, gateway: Gateway
+) -> None:
+    """08 K-13, issue 4 item 7: this node has no Redis, so it cannot open such a store."""
+    page.goto("/config/orchid")
+    if page.get_by_role("button", name="Customise").count():
+        page.get_by_role("button", name="Customise").click()
+    for text, answer in (
+        ("pipeline: [format]\n", "running on this node"),
+        ("pipeline: [format]\nstore: {backend: redis}\n", "refused by the node"),
+        ("pipeline: [format]\n# back\n", "running on this node"),
+    ):
+        page.get_by_label("Document, YAML").fill(text)
+        page.get_by_label("Message").fill("another store")
+        page.get_by_role("button", name="Save version").click()
+        expect(page.get_by_text(re.compile(r"Version \d+ is saved and published"))).to_be_visible()
+        expect(page.locator("#answer")).to_contain_text(answer)
+        if "redis" in text:
+            expect(page.locator(".refusal")).to_contain_text("Agents are served as before.")
+            expect(page.locator(".refusal")).to_contain_text("store_unavailable")
+        assert gateway.ask("hello")["content"]

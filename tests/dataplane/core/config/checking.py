@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import dataclasses
-from typing import Annotated, Literal
+from typing import Annotated, Any, Literal
 
 import msgspec
 
 from dataplane.core.components import components
 from dataplane.core.config.check import Checked, check
 from dataplane.core.config.layers import Context
+from dataplane.core.config.parse import parse
 from dataplane.core.config.problems import Problem
+from dataplane.core.config.source import Source
+from dataplane.core.config.tree import to_values
 from dataplane.core.declaration import Declaration, Kind, Refusal, key
 
 CONTEXT = Context(components())
@@ -74,3 +77,12 @@ def codes(text: bytes | str, context: Context = CONTEXT) -> list[str]:
 def only(text: bytes | str, context: Context = CONTEXT) -> Problem:
     (problem,) = checked(text, context).problems
     return problem
+
+
+def comments(text: str) -> list[str]:
+    return sorted(said for _, said in Source(text).comments())
+
+
+def values(text: str) -> Any:
+    tree = parse(text).tree
+    return to_values(tree) if tree else {}

@@ -10,23 +10,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataplane.core.config.fix import apply, clear_key, disable, enable, fixed, mended, set_key
+from dataplane.core.config.fix import apply, clear_key, disable, enable, mended, set_key
 from dataplane.core.config.parse import parse
 from dataplane.core.config.problems import Edit
 from dataplane.core.config.source import EditError, Source
-from dataplane.core.config.tree import to_values
-from tests.dataplane.core.config.checking import RUNNABLE, checked, place
+from tests.dataplane.core.config.checking import RUNNABLE, checked, comments, place, values
 
 CASES = Path(__file__).parents[3] / "data" / "cases"
-
-
-def comments(text: str) -> list[str]:
-    return sorted(said for _, said in Source(text).comments())
-
-
-def values(text: str) -> Any:
-    tree = parse(text).tree
-    return to_values(tree) if tree else {}
 
 
 OLD = """\
@@ -69,77 +59,6 @@ def test_every_fix_of_an_old_document_leaves_a_valid_one_with_its_comments() -> 
 
     assert text == MENDED
     assert outcome.errors == ()
-
-
-REMOVED = {
-    "extract_llm-per_output-true": ("extract_llm", "per_output: true", [], ["extract_llm"]),
-    "extract_llm-per_output-false": (
-        "extract_llm", "per_output: false", [], ["extract_llm_sweep"],
-    ),
-    "extract_llm-cold_cache-true": (
-        "extract_llm", "cold_cache: true", [], ["extract_llm", "extract_llm_sweep"],
-    ),
-    "extract_llm-cold_cache-false": ("extract_llm", "cold_cache: false", [], ["extract_llm"]),
-    "extract_llm-cold_cache.enabled": (
-        "extract_llm", "cold_cache: {enabled: true}", [], ["extract_llm", "extract_llm_sweep"],
-    ),
-    "extract_llm-cold_cache.min_tokens": (
-        "extract_llm", "cold_cache: {min_tokens: 1500}", ["extract_llm_sweep.min_tokens"],
-        ["extract_llm"],
-    ),
-    "extract_llm-cold_cache.min_idle_seconds": (
-        "extract_llm", "cold_cache: {min_idle_seconds: 5}", [], ["extract_llm"],
-    ),
-    "extract_llm-cold_cache.max_calls": (
-        "extract_llm", "cold_cache: {max_calls: 2}", [], ["extract_llm"],
-    ),
-    **{
-        f"extract_llm_sweep-{key}": ("extract_llm_sweep", f"{key}: 1", [], ["extract_llm_sweep"])
-        for key in (
-            "per_output", "cold_cache", "enabled", "model", "strategy", "rewrite",
-            "aggressiveness", "max_chars", "context", "context_messages", "max_calls",
-            "economic_gate", "min_idle_seconds", "model_max_input_tokens",
-        )
-    },
-    **{
-        f"{component}-cache_state-{value}": (
-            component, f"trigger: {{cache_state: {value}}}", [f"{component}.trigger.cache_state"],
-            [component],
-        )
-        for component in ("summarize", "cache_aware_summarizer")
-        for value in ("cold", "pre_expiry_or_cold")
-    },
-}  # fmt: skip
-
-
-@pytest.mark.parametrize(
-    ("component", "line", "left", "pipeline"), REMOVED.values(), ids=REMOVED.keys()
-)
-def test_the_fix_of_a_removed_or_refused_key_leaves_a_valid_document(
-    component: str, line: str, left: list[str], pipeline: list[str]
-) -> None:
-    """04 V-06."""
-    text = (
-        f"# head\npipeline:  # order\n  - {component}  # first\ncomponents:\n"
-        f"  {component}:  # block\n    # above\n    {line}  # beside\n    # below\n# foot\n"
-    )
-    (problem,) = checked(text, RUNNABLE).errors
-
-    after, outcome = fixed(text, problem, RUNNABLE)
-
-    assert outcome.errors == ()
-    assert comments(after) == comments(text)
-    assert values(after)["pipeline"] == pipeline
-    written = [
-        ".".join(path) for path in leaves(values(after).get("components") or {}) if len(path) > 1
-    ]
-    assert written == left
-
-
-def leaves(value: Any, path: tuple[str, ...] = ()) -> list[tuple[str, ...]]:
-    if not isinstance(value, dict):
-        return [path]
-    return [leaf for name, below in value.items() for leaf in leaves(below, (*path, name))]
 
 
 @pytest.mark.parametrize("number", ["01", "02", "03"])
@@ -271,6 +190,8 @@ def test_an_edit_touches_what_it_names_and_nothing_else(
         ("p:\n  - - a\n", Edit("delete", "/p/0/0")),
         ("p:\n  - - a\n", Edit("insert_after", "/p/0", anchor="a", value="b")),
         ("? a\n: 1\n", Edit("delete", "/a")),
+        ("1: x\n", Edit("set", "/a", value=1)),
+        ("{1: x}\n", Edit("set", "/a", value=1)),
     ],
 )
 def test_an_edit_that_cannot_be_made_faithfully_is_refused(text: str, edit: Edit) -> None:
