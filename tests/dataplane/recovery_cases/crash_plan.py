@@ -39,7 +39,7 @@ from tests.dataplane.recovery_cases.full_disk import fill_and_free
 from tests.dataplane.recovery_cases.nodes import READY_POLL_S, NodeProcess, node_process
 from tests.dataplane.recovery_cases.scripted import x
 
-KILLS_PER_PLACE, RANDOM_KILLS, MARKERS = 10, 115, 20_000
+KILLS_PER_PLACE, RANDOM_KILLS, MARKERS, TENANTS = 10, 115, 20_000, 1000
 ORDEAL = Ordeal(
     seed=310, kills=0, sessions=50, up_s=(0.3, 1.2), outputs=3, retry_s=0.3, pause_s=0.3
 )
@@ -128,7 +128,7 @@ class Plan:
                 async with asyncio.timeout(PATIENCE_S):
                     await self.node.process.wait()
             except TimeoutError:
-                await self._kill()
+                await self.kill()
             else:
                 self.died[place] += 1
 
@@ -138,9 +138,9 @@ class Plan:
             await self.sample()
             await asyncio.sleep(self.dice.uniform(*ORDEAL.up_s))
             await read_counters([self.node], self.findings, self.http)
-            await self._kill()
+            await self.kill()
 
-    async def _kill(self) -> None:
+    async def kill(self) -> None:
         await self.node.kill()
         self.died["random"] += 1
 
@@ -183,13 +183,21 @@ async def carry_out(plan: Plan, per_place: int, at_random: int) -> None:
         _say(plan, "random")
         await plan.die_at("key_rotation", per_place)
         _say(plan, "key_rotation")
-        await plan.begin("none")
+        plan.specs += crowd(TENANTS - len(plan.specs))
+        await plan.begin("crowd")
         await plan.sample()
+        await plan.kill()
+        await plan.begin("crowd")
         wanted = MARKERS * per_place / KILLS_PER_PLACE
         while len(plan.findings.witness.minted) < wanted:  # noqa: ASYNC110  nobody announces it
             await asyncio.sleep(0.5)
         for task in working:
             task.cancel()
+
+
+def crowd(count: int) -> list[TenantSpec]:
+    """Tenants that only have to be there."""
+    return [TenantSpec(f"crowd-{n}", f"cg_live_{n:026d}", MASK_ALL) for n in range(count)]
 
 
 def _say(plan: Plan, place: str) -> None:
@@ -242,6 +250,7 @@ def report(plan: Plan, unanswered: int, full: str, took_s: float) -> int:
     _print(f"markers: {len(found.witness.minted)} in {len(found.witness.markers)} sessions")
     _print(f"turns answered: {found.answered}, of them sent again after a kill: {found.resent}")
     _print(f"start to ready: {max(plan.ready_s):.2f} s at most, {len(plan.ready_s)} starts")
+    _print(f"start to ready with {TENANTS} tenants: {max(plan.ready_s[-2:]):.2f} s at most")
     _print(f"K11 full disk: {full or 'held'}")
     for name, count in zero.items():
         _print(f"{name}: {count}")
