@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal, NamedTuple
 
+from dataplane.core.session import SessionKeys
 from dataplane.encryption import EncryptionError, StoreEncryption, encryption_from
 
 _MIB = 1 << 20
@@ -70,6 +71,9 @@ class Settings:
     store_encryption: StoreEncryption | None = None
     store_redis: SharedStore | None = None
     failpoint: str = ""
+    responses_partial: bool = False
+    openai_prompt_cache_key: bool = False
+    derive: Literal["v1", "v2"] = "v1"
     node_inflight_max: int = 512
     body_max: int = 32 * _MIB
     body_max_compaction: int = 128 * _MIB
@@ -101,6 +105,10 @@ class Settings:
     def shadow_dir(self) -> Path:
         """What mode observe keeps of its projections."""
         return self.state_dir / "shadow"
+
+    @property
+    def session_keys(self) -> SessionKeys:
+        return SessionKeys(self.openai_prompt_cache_key, with_system=self.derive == "v2")
 
     @property
     def is_single_tenant(self) -> bool:
@@ -153,6 +161,9 @@ def _read(env: Mapping[str, str]) -> Settings:
         store_encryption=_encryption(env, state_dir),
         store_redis=_shared_store(env),
         failpoint=env.get("HEADRACE_FAILPOINT", ""),
+        responses_partial=_switch(env, "HEADRACE_RESPONSES_PARTIAL"),
+        openai_prompt_cache_key=_switch(env, "HEADRACE_OPENAI_PROMPT_CACHE_KEY"),
+        derive=_derive(env),
         node_inflight_max=_count(env, "HEADRACE_NODE_INFLIGHT_MAX", 512),
         body_max=_count(env, "HEADRACE_BODY_MAX", 32 * _MIB),
         body_max_compaction=_count(env, "HEADRACE_BODY_MAX_COMPACTION", 128 * _MIB),
@@ -177,6 +188,20 @@ def _count(env: Mapping[str, str], name: str, default: int) -> int:
     if not text.isdecimal():
         raise SettingsError(f"{name} must be a whole number, not {text!r}.")
     return int(text)
+
+
+def _switch(env: Mapping[str, str], name: str) -> bool:
+    text = (env.get(name) or "0").lower()
+    if text not in {"0", "1", "false", "true"}:
+        raise SettingsError(f"{name} is 1 or 0, not {env[name]!r}.")
+    return text in {"1", "true"}
+
+
+def _derive(env: Mapping[str, str]) -> Literal["v1", "v2"]:
+    text = env.get("HEADRACE_DERIVE") or "v1"
+    if text in {"v1", "v2"}:
+        return "v2" if text == "v2" else "v1"
+    raise SettingsError(f"HEADRACE_DERIVE is v1 or v2, not {text!r}.")
 
 
 def _upstreams(text: str) -> dict[str, str]:

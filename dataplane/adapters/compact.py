@@ -81,6 +81,8 @@ def _exchange(node: Node, admission: Admission, plan: Plan, dialect: Dialect) ->
         wants_bypass=call.header(b"x-context-guru-bypass").lower() == "true",
         is_encoded=call.is_encoded,
         stays_here=True,
+        keys=node.settings.session_keys,
+        shapes_parts=node.settings.responses_partial,
     )
     persists = node.store.backend_for(tenant).persists
     return Exchange(plan, asked, persists=persists, clock=time.perf_counter)

@@ -119,6 +119,8 @@ class _Carrying:
             wants_bypass=call.header(b"x-context-guru-bypass").lower() in {"true", "1"},
             is_encoded=call.is_encoded,
             force_model=self._settings.force_model,
+            keys=self._settings.session_keys,
+            shapes_parts=self._settings.responses_partial,
             restraint=partial(self._resends.restraint, record.tenant, at=record.at),
             thread_of=partial(self._lineages.thread, tenant=record.tenant, at=record.at),
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from dataplane.core.lineage import MAIN, Prints
 from dataplane.core.resend import FREE, Restraint
+from dataplane.core.session import ONLY_IDS, SessionKeys
 from dataplane.core.wire.message import Dialect
 
 
@@ -18,7 +19,8 @@ class Asked:
     operator's model for the whole process, "" for none. stays_here: the result goes back to the
     caller and not to a provider, so nothing is declared in it and no turn of the agent is counted.
     restraint: what a session of the tenant must not send, because a provider refused it.
-    thread_of: which lineage of such a session a history continues.
+    thread_of: which lineage of such a session a history continues. keys: what may name a session
+    on this node. shapes_parts: of a conversation whose history the provider holds, too.
     """
 
     dialect: Dialect
@@ -33,3 +35,5 @@ class Asked:
     stays_here: bool = False
     restraint: Callable[[str], Restraint] = lambda _: FREE
     thread_of: Callable[[str, Prints], str] = lambda _, __: MAIN
+    keys: SessionKeys = ONLY_IDS
+    shapes_parts: bool = False

@@ -201,7 +201,10 @@ class Exchange:
     def _identity_of(self, conversation: Conversation) -> Identity:
         asked = self.asked
         identity = identify(
-            conversation, session_header=asked.session_header, agent_header=asked.agent_header
+            conversation,
+            session_header=asked.session_header,
+            agent_header=asked.agent_header,
+            keys=asked.keys,
         )
         if asked.stays_here:
             return Identity(identity.session, thread=COMPACT_THREAD)
@@ -218,7 +221,7 @@ class Exchange:
             return bypass.KILL_SWITCH
         if plan.only_measures:
             return bypass.OBSERVE
-        if bypass.has_server_history(conversation):
+        if bypass.has_server_history(conversation) and not self.asked.shapes_parts:
             return bypass.SERVER_HISTORY
         return bypass.AGENT_COMPACTION if bypass.is_agent_compaction(conversation) else None
 

@@ -14,6 +14,7 @@ from dataplane.core.wire.message import Conversation, Role
 _USABLE = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _METADATA_JSON_MAX_BYTES = 1024
 _DERIVED_LENGTH = 16
+_SYSTEM_CHARS = 512
 
 
 class Identity(NamedTuple):
@@ -27,10 +28,35 @@ class Identity(NamedTuple):
     thread: str = ""
 
 
-def identify(conversation: Conversation, *, session_header: str, agent_header: str) -> Identity:
-    """The first usable of header, metadata.user_id, metadata.taskId and the derived id."""
-    derived = derived_id(conversation)
-    candidates = (session_header, *_metadata_candidates(conversation))
+class SessionKeys(NamedTuple):
+    """What may name a session besides the ids that agents send for it.
+
+    prompt_cache_key: the member of that name counts as such an id; applications often use one for
+    many conversations. with_system: the beginning of a top-level system prompt is part of the
+    derived id, which then changes whenever that does.
+    """
+
+    prompt_cache_key: bool = False
+    with_system: bool = False
+
+
+ONLY_IDS = SessionKeys()
+
+
+def identify(
+    conversation: Conversation,
+    *,
+    session_header: str,
+    agent_header: str,
+    keys: SessionKeys = ONLY_IDS,
+) -> Identity:
+    """The first usable of header, metadata.user_id, metadata.taskId, where keys allow it the
+    prompt_cache_key, and the derived id.
+    """
+    derived = derived_id(conversation, with_system=keys.with_system)
+    candidates = [session_header, *_metadata_candidates(conversation)]
+    if keys.prompt_cache_key:
+        candidates.append(_text_of(_decoded(conversation.value("prompt_cache_key") or b"null")))
     session = next((found for each in candidates if (found := usable(each))), derived)
     agent = usable(agent_header)
     return Identity(session, "" if session == derived else derived, f"a:{agent}" if agent else "")
@@ -44,16 +70,31 @@ def usable(candidate: str) -> str:
     return trimmed
 
 
-def derived_id(conversation: Conversation) -> str:
-    """16 hex over the first system-role message and the first user text of `messages`."""
+def derived_id(conversation: Conversation, *, with_system: bool = False) -> str:
+    """16 hex over the first system-role message and the first user text of `messages`.
+
+    with_system: and over the digest of the beginning of the top-level system prompt.
+    """
     system = _first_text(conversation, Role.SYSTEM)
     user = _first_text(conversation, Role.USER)
     material = b"\x00".join(text.encode("utf-8", "replace") for text in (system, user))
+    if with_system:
+        top = _text_of(_decoded(conversation.value("system") or b"null"))
+        beginning = top[:_SYSTEM_CHARS].encode("utf-8", "replace")
+        material += b"\x00" + hashlib.sha256(beginning).digest()
     return hashlib.sha256(material).hexdigest()[:_DERIVED_LENGTH]
 
 
 def _first_text(conversation: Conversation, role: Role) -> str:
     return next((m.content.text for m in conversation.messages if m.role is role), "")
+
+
+def _text_of(value: object) -> str:
+    """A string, or the texts of a list of text blocks; "" for anything else."""
+    if isinstance(value, list):
+        blocks = (block for block in value if isinstance(block, dict))
+        return "".join(_text_of(block.get("text")) for block in blocks)
+    return value if isinstance(value, str) else ""
 
 
 def _metadata_candidates(conversation: Conversation) -> Iterator[str]:

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dataplane.core.session import SessionKeys
 from dataplane.settings import Settings, SettingsError, from_environment, is_loopback
 
 
@@ -26,6 +27,9 @@ def test_every_variable_has_its_place(tmp_path: Path) -> None:
             "HEADRACE_NODE_INFLIGHT_MAX": "8",
             "HEADRACE_BODY_MAX": "9",
             "HEADRACE_AUTH_FAIL_PER_MIN": "0",
+            "HEADRACE_RESPONSES_PARTIAL": "1",
+            "HEADRACE_OPENAI_PROMPT_CACHE_KEY": "true",
+            "HEADRACE_DERIVE": "v2",
         }
     )
 
@@ -33,6 +37,8 @@ def test_every_variable_has_its_place(tmp_path: Path) -> None:
     assert found.snapshot == Path("bundle.json")
     assert (found.bind, found.metrics_token, found.log_level) == ("0.0.0.0:80", "m", "DEBUG")
     assert (found.store_durability, found.store_commit_timeout_ms) == ("host", 7)
+    assert found.responses_partial
+    assert found.session_keys == SessionKeys(prompt_cache_key=True, with_system=True)
     assert (found.node_inflight_max, found.body_max, found.auth_fail_per_min) == (8, 9, 0)
 
 
@@ -63,6 +69,8 @@ def test_the_test_clock_refuses_to_start_anywhere_else(bind: str) -> None:
         ("HEADRACE_BODY_MAX", "32MiB"),
         ("HEADRACE_NODE_INFLIGHT_MAX", "-1"),
         ("HEADRACE_STORE_DURABILITY", "always"),
+        ("HEADRACE_RESPONSES_PARTIAL", "yes"),
+        ("HEADRACE_DERIVE", "v3"),
     ],
 )
 def test_a_value_that_means_nothing_names_its_variable(name: str, value: str) -> None:

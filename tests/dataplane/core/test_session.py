@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
@@ -9,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataplane.core.session import Identity, identify, usable
+from dataplane.core.session import ONLY_IDS, Identity, SessionKeys, identify, usable
 from dataplane.core.wire.decode import decode
 from dataplane.core.wire.message import Dialect
 
@@ -140,3 +141,44 @@ def test_the_header_comes_before_the_metadata_and_the_derived_id_stays_as_alias(
 @pytest.mark.parametrize(("agent", "thread"), [("sub1", "a:sub1"), ("s/1", ""), ("", "")])
 def test_a_subagent_is_a_thread_of_its_own(agent: str, thread: str) -> None:
     assert identity(agent=agent).thread == thread
+
+
+# ---- what an operator may add ---------------------------------------------------------------
+
+
+def named(keys: SessionKeys, **members: Any) -> Identity:
+    body = json.dumps({"messages": [USER], **members}).encode()
+    return identify(
+        decode(Dialect.OPENAI_CHAT, body), session_header="", agent_header="", keys=keys
+    )
+
+
+def test_a_prompt_cache_key_names_a_session_only_where_it_is_allowed_to() -> None:
+    key = {"prompt_cache_key": "codex-1"}
+
+    assert named(ONLY_IDS, **key) == Identity(WITHOUT)
+    assert named(SessionKeys(prompt_cache_key=True), **key) == Identity("codex-1", WITHOUT)
+
+
+@pytest.mark.parametrize("key", [7, "not usable/", None, ["codex-1"]])
+def test_a_prompt_cache_key_that_can_name_nothing_is_passed_over(key: object) -> None:
+    assert named(SessionKeys(prompt_cache_key=True), prompt_cache_key=key) == Identity(WITHOUT)
+
+
+def test_a_prompt_cache_key_comes_behind_the_ids_of_the_metadata() -> None:
+    members = {"prompt_cache_key": "codex-1", "metadata": {"user_id": "u-1"}}
+
+    assert named(SessionKeys(prompt_cache_key=True), **members).session == "u-1"
+
+
+def test_the_system_prompt_is_part_of_the_second_form_of_the_derived_id() -> None:
+    keys = SessionKeys(with_system=True)
+    blocks = [{"type": "text", "text": "You are "}, {"type": "text", "text": "terse."}]
+    digest = hashlib.sha256(b"You are terse.").digest()
+    expected = hashlib.sha256(b"\x00Fix the test.\x00" + digest).hexdigest()[:16]
+
+    assert named(keys, system="You are terse.").session == expected
+    assert named(keys, system=blocks).session == expected
+    assert named(keys, system="Other.").session != expected
+    assert named(keys, system="x" * 512 + "a") == named(keys, system="x" * 512 + "b")
+    assert named(ONLY_IDS, system="You are terse.").session == WITHOUT

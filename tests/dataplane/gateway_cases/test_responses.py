@@ -10,7 +10,7 @@ import openai
 import pytest
 
 from tests.dataplane.gateway import TA
-from tests.dataplane.gateway_cases.served import LONG, Served
+from tests.dataplane.gateway_cases.served import LONG, Serve, Served
 
 PARAMETERS: dict[str, Any] = {"type": "object", "properties": {}}
 TOOLS: list[Any] = [{"type": "function", "name": "bash", "parameters": PARAMETERS, "strict": False}]
@@ -85,6 +85,25 @@ async def test_a_history_that_the_provider_holds_is_left_alone(served: Served, m
 
     assert served.sent == [body]
     assert served.stats()["bypassed"] == {"server_history": 1}
+
+
+async def test_the_part_that_a_request_brings_is_shaped_where_the_operator_wants_it(
+    serve: Serve,
+) -> None:
+    session = {"x_context_guru_session": "s1"}
+    async with serve(responses_partial=True) as served:
+        served.simulator.script({"content": "a"}, {"content": [EXPAND]}, {"content": "done"})
+        await post(served, asked(), **session)
+
+        part = asked(conversation="conv_1", input=history()[1:])
+        answer = await post(served, part, **session)
+
+        _, shaped, continued = (json.loads(body) for body in served.sent)
+        assert MASKED in shaped["input"][-1]["output"]
+        assert shaped["conversation"] == continued["conversation"] == "conv_1"
+        assert continued["input"][-1]["output"] == LONG
+        assert answer.json()["output"][-1]["content"][0]["text"] == "done"
+        assert served.stats()["compaction_resets"] == 0
 
 
 @pytest.mark.parametrize("member", ["previous_response_id", "conversation"])
