@@ -7,7 +7,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 from dataplane.core.session import SessionKeys
 from dataplane.encryption import EncryptionError, StoreEncryption, encryption_from
@@ -115,9 +115,32 @@ class Settings:
         return self.document is not None
 
     @property
+    def config_dir(self) -> Path:
+        """What was last good; apart where nobody is asked, so that no other node starts from it."""
+        return self.state_dir / ("config-single" if self.is_single_tenant else "config")
+
+    @property
     def binds_loopback(self) -> bool:
         host = self.bind.rpartition(":")[0].strip("[]")
         return host == "localhost" or is_loopback(host)
+
+
+_COUNTED = (
+    "store_commit_timeout_ms",
+    "store_sweep_every_s",
+    "node_inflight_max",
+    "body_max",
+    "body_max_compaction",
+    "body_idle_timeout_s",
+    "inline_body_max",
+    "connect_timeout_s",
+    "first_byte_timeout_s",
+    "silence_timeout_s",
+    "auth_fail_per_min",
+    "big_body_bytes",
+    "big_body_slots",
+)
+_SWITCHED = ("responses_partial", "openai_prompt_cache_key")
 
 
 def is_loopback(host: str) -> bool:
@@ -156,29 +179,26 @@ def _read(env: Mapping[str, str]) -> Settings:
         log_level=(env.get("HEADRACE_LOG_LEVEL") or "info").upper(),
         force_model=env.get("HEADRACE_FORCE_MODEL", ""),
         store_durability=_durability(env),
-        store_commit_timeout_ms=_count(env, "HEADRACE_STORE_COMMIT_TIMEOUT_MS", 250),
-        store_sweep_every_s=_count(env, "HEADRACE_STORE_SWEEP_EVERY_S", 60),
         store_encryption=_encryption(env, state_dir),
         store_redis=_shared_store(env),
         failpoint=env.get("HEADRACE_FAILPOINT", ""),
-        responses_partial=_switch(env, "HEADRACE_RESPONSES_PARTIAL"),
-        openai_prompt_cache_key=_switch(env, "HEADRACE_OPENAI_PROMPT_CACHE_KEY"),
         derive=_derive(env),
-        node_inflight_max=_count(env, "HEADRACE_NODE_INFLIGHT_MAX", 512),
-        body_max=_count(env, "HEADRACE_BODY_MAX", 32 * _MIB),
-        body_max_compaction=_count(env, "HEADRACE_BODY_MAX_COMPACTION", 128 * _MIB),
-        body_idle_timeout_s=_count(env, "HEADRACE_BODY_IDLE_TIMEOUT_S", 30),
-        inline_body_max=_count(env, "HEADRACE_INLINE_BODY_MAX", 64 << 10),
-        connect_timeout_s=_count(env, "HEADRACE_CONNECT_TIMEOUT_S", 5),
-        first_byte_timeout_s=_count(env, "HEADRACE_FIRST_BYTE_TIMEOUT_S", 600),
-        silence_timeout_s=_count(env, "HEADRACE_SILENCE_TIMEOUT_S", 900),
-        auth_fail_per_min=_count(env, "HEADRACE_AUTH_FAIL_PER_MIN", 10),
-        big_body_bytes=_count(env, "HEADRACE_BIG_BODY_BYTES", 8 * _MIB),
-        big_body_slots=_count(env, "HEADRACE_BIG_BODY_SLOTS", 16),
         report_url=env.get("HEADRACE_REPORT_URL", ""),
         report_token=env.get("HEADRACE_NODE_TOKEN", ""),
         environment=env,
+        **_counts(env),
+        **_switches(env),
     )
+
+
+def _counts(env: Mapping[str, str]) -> dict[str, Any]:
+    """The settings that are whole numbers, each from the variable of its name."""
+    found = {}
+    for name in _COUNTED:
+        count = _count(env, _variable(name), -1)
+        if count >= 0:
+            found[name] = count
+    return found
 
 
 def _count(env: Mapping[str, str], name: str, default: int) -> int:
@@ -190,11 +210,19 @@ def _count(env: Mapping[str, str], name: str, default: int) -> int:
     return int(text)
 
 
-def _switch(env: Mapping[str, str], name: str) -> bool:
-    text = (env.get(name) or "0").lower()
-    if text not in {"0", "1", "false", "true"}:
-        raise SettingsError(f"{name} is 1 or 0, not {env[name]!r}.")
-    return text in {"1", "true"}
+def _variable(name: str) -> str:
+    return "HEADRACE_" + name.upper()
+
+
+def _switches(env: Mapping[str, str]) -> dict[str, Any]:
+    """The settings that are on or off."""
+    found = {}
+    for name in _SWITCHED:
+        if text := env.get(variable := _variable(name)):
+            if text.lower() not in {"0", "1", "false", "true"}:
+                raise SettingsError(f"{variable} is 1 or 0, not {text!r}.")
+            found[name] = text.lower() in {"1", "true"}
+    return found
 
 
 def _derive(env: Mapping[str, str]) -> Literal["v1", "v2"]:

@@ -82,18 +82,9 @@ class Node:
         self.telemetry = Telemetry(self.uplink)
         self.observer = Observer(store_set(settings, shadow=True), self.telemetry)
         failpoints.arm(settings.failpoint)
-        # Apart, so that a node which asks who calls never starts from one that does not.
-        place = "config-single" if settings.is_single_tenant else "config"
-        last_good = LastGood(settings.state_dir / place)
-        self.snapshots = Snapshots(
-            source, last_good, self.node_id, self.boot_id, on_tenant=self._configure_store
-        )
-        self.gatekeeper = Gatekeeper(
-            self.snapshots,
-            failures_per_minute=settings.auth_fail_per_min,
-            clock=time.time,
-            asks_nobody=settings.is_single_tenant,
-        )
+        last_good, ids = LastGood(settings.config_dir), (self.node_id, self.boot_id)
+        self.snapshots = Snapshots(source, last_good, *ids, on_tenant=self._configure_store)
+        self.gatekeeper = _gatekeeper_of(settings, self.snapshots)
         self.publisher = Publisher(self)
         self.pages = MetricsPages(self)
         self.inflight = 0
@@ -311,6 +302,15 @@ class Node:
         if record.status:
             self.telemetry.add(record)
             logs.request(record)
+
+
+def _gatekeeper_of(settings: Settings, snapshots: Snapshots) -> Gatekeeper:
+    return Gatekeeper(
+        snapshots,
+        failures_per_minute=settings.auth_fail_per_min,
+        clock=time.time,
+        asks_nobody=settings.is_single_tenant,
+    )
 
 
 async def _refuse_websocket(scope: Scope, receive: Receive, send: Send) -> None:
