@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from functools import partial
 from typing import Any
 
 from asgiref.sync import sync_to_async
@@ -25,6 +26,7 @@ from controlplane.fleet.source import EmbeddedSource  # noqa: E402
 from controlplane.jobs.runner import Runner  # noqa: E402
 from controlplane.live import wakes  # noqa: E402
 from controlplane.live.application import Live  # noqa: E402
+from controlplane.metrics.page import from_a_thread  # noqa: E402
 from controlplane.settings import ENVIRONMENT  # noqa: E402
 from controlplane.telemetry import hooks, writer  # noqa: E402
 from dataplane.asgi import Node  # noqa: E402
@@ -70,6 +72,7 @@ class Gateway:
                 self._source = EmbeddedSource()
                 self._writer = writer.Writer()
                 node = Node(from_environment(), self._source, secrets=held_key, sink=self._writer)
+                node.pages.beside = partial(from_a_thread, self._live.clients)
                 await node.start()
                 running.register(node)
                 writer.register(self._writer)

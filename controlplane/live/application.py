@@ -51,6 +51,10 @@ class Live:
         else:
             await send({"type": "websocket.close", "code": socket.FORBIDDEN})
 
+    def clients(self) -> dict[str, int]:
+        """Open streams by kind; from any thread."""
+        return self.hub.clients()
+
     async def start(self) -> None:
         self.hub.start()
         self._loop = asyncio.get_running_loop()

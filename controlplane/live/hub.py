@@ -73,6 +73,11 @@ class Hub:
     def __len__(self) -> int:
         return len(self._readers)
 
+    def clients(self) -> dict[str, int]:
+        """Readers by what they are; from any thread."""
+        raw = [reader.view.raw for reader in list(self._readers)]
+        return {"sse": raw.count(False), "websocket": raw.count(True)}
+
     # ---- life -------------------------------------------------------------------------------
 
     def start(self) -> None:

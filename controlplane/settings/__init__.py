@@ -50,6 +50,7 @@ MIDDLEWARE = [
     "controlplane.headers.PermissionsPolicy",
     "csp.middleware.CSPMiddleware",
     "controlplane.static_files.StaticFiles",
+    "controlplane.metrics.requests.CountRequests",
     "controlplane.arrivals.RequestOrigin",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",

@@ -23,9 +23,10 @@ REMEMBERED_S = 10.0
 
 
 class MetricsPages:
-    """clock: seconds, monotonic."""
+    """clock: seconds, monotonic. beside: the series of whoever runs in the same process."""
 
     def __init__(self, node: Node, clock: Callable[[], float] = time.monotonic) -> None:
+        self.beside: Callable[[], bytes] = bytes
         self._node = node
         self._clock = clock
         self._building = asyncio.Lock()
@@ -39,7 +40,7 @@ class MetricsPages:
             if self._built_at is None or now - self._built_at >= REMEMBERED_S:
                 sheet = self._node.publisher.sheet()
                 self._page = await asyncio.to_thread(
-                    exposition, self._with_facts(sheet, "this process")
+                    self._written, self._with_facts(sheet, "this process")
                 )
                 self._built_at = now
             return self._page
@@ -54,7 +55,10 @@ class MetricsPages:
             workers = await self._node.publisher.workers()
             sheet = await asyncio.to_thread(sheets.summed, workers)
             page = self._with_facts(sheet, "the workers of this host")
-            return await asyncio.to_thread(exposition, page)
+            return await asyncio.to_thread(self._written, page)
+
+    def _written(self, page: Page) -> bytes:
+        return exposition(page) + self.beside()
 
     def _with_facts(self, sheet: Sheet, where: str) -> Page:
         snapshots = self._node.snapshots

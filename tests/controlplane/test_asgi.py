@@ -13,6 +13,7 @@ import pytest_asyncio
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
 from django.utils import timezone
+from prometheus_client.parser import text_string_to_metric_families
 
 from controlplane.accounts.actions import create_tenant
 from controlplane.accounts.held_keys import held_keys
@@ -167,3 +168,14 @@ async def test_a_style_sheet_is_sent_whole_without_a_warning(db: None) -> None:
 
     assert answer.headers["content-type"].startswith("text/css")
     assert b":root" in answer.content
+
+
+async def test_metrics_are_one_exposition_of_both_planes(gateway: Gateway) -> None:
+    node = gateway._node
+    assert node is not None
+
+    page = (await node.pages.process()).decode()
+
+    names = [family.name for family in text_string_to_metric_families(page)]
+    assert len(names) == len(set(names))
+    assert {"cg_requests", "cp_nodes", "cg_tenant_requests_total"} <= set(names)
