@@ -3,50 +3,74 @@
 from __future__ import annotations
 
 import asyncio
+from typing import NamedTuple
 
 from tools.bench import bodies, load
 from tools.bench.scenarios import BESIDE_KEY, Bench, Row, headers
 
-EVENTS, GAP_MS = 200, 20
+EVENTS = 200
+
+
+class Beside(NamedTuple):
+    """Streams with an event every gap_ms, and bodies of so many MB with a pause after each.
+
+    bound: what the lag of an event (p99, ms) must stay below, None for no bound.
+    """
+
+    streams: int
+    gap_ms: int
+    megabytes: int
+    pause_s: float = 0.1
+    bound: int | None = None
+
+
+BESIDE = (
+    Beside(16, 20, 0),
+    Beside(16, 20, 1, bound=20),
+    Beside(16, 20, 8),
+    Beside(200, 200, 0),
+    Beside(200, 200, 30, pause_s=1, bound=20),
+)
 
 
 async def beside_large_bodies(bench: Bench) -> list[Row]:
-    """Event lag of 16 streams while 1 MB and 8 MB bodies are compacted in the same process."""
-    url = bench.shaping.url + "/v1/messages"
-    rows = []
-    for megabytes, bound in ((0, None), (1, 20), (8, None)):
-        body = bodies.agent_body(outputs=200 * megabytes, size=4800, seed=megabytes)
-        own = headers(f"beside-{megabytes}", BESIDE_KEY)
-        async with load.session() as client:
-            await load.post(client, url, body, own)
-        done = asyncio.Event()
-        async with asyncio.TaskGroup() as group:
-            large = group.create_task(_again_and_again(url, body, own, done))
-            lags = await load.event_lags(
-                url, headers("lag"), streams=16, events=EVENTS, gap_ms=GAP_MS
-            )
-            done.set()
-        p99 = load.percentile(lags, 0.99)
-        beside = f"{large.result()} bodies of {megabytes} MB" if megabytes else "no bodies"
-        rows.append(
-            Row(
-                f"16 streams beside {beside}: p99 event lag",
-                f"{p99:.1f} ms",
-                f"< {bound} ms" if bound else "",
-                p99 < bound if bound else None,
-            )
+    """Event lag of streams while large bodies are compacted in the same process."""
+    return [await _beside(bench.shaping.url + "/v1/messages", shape) for shape in BESIDE]
+
+
+async def _beside(url: str, shape: Beside) -> Row:
+    body = bodies.agent_body(outputs=200 * shape.megabytes, size=4800, seed=shape.megabytes)
+    own = headers(f"beside-{shape.megabytes}", BESIDE_KEY)
+    async with load.session() as client:
+        await load.post(client, url, body, own)
+    done = asyncio.Event()
+    async with asyncio.TaskGroup() as group:
+        large = group.create_task(_again_and_again(url, body, own, done, shape.pause_s))
+        events = EVENTS * BESIDE[0].gap_ms // shape.gap_ms
+        lags = await load.event_lags(
+            url, headers("lag"), streams=shape.streams, events=events, gap_ms=shape.gap_ms
         )
-    return rows
+        done.set()
+    p99 = load.percentile(lags, 0.99)
+    sent = f"{large.result()} bodies of {shape.megabytes} MB" if shape.megabytes else "no bodies"
+    return Row(
+        f"{shape.streams} streams beside {sent}: p99 event lag",
+        f"{p99:.1f} ms",
+        f"< {shape.bound} ms" if shape.bound else "",
+        p99 < shape.bound if shape.bound else None,
+    )
 
 
-async def _again_and_again(url: str, body: bytes, own: dict[str, str], done: asyncio.Event) -> int:
+async def _again_and_again(
+    url: str, body: bytes, own: dict[str, str], done: asyncio.Event, pause_s: float
+) -> int:
     """Send the body until the streams are through, with the pauses of an agent; how often."""
     sent = 0
     async with load.session() as client:
         while not done.is_set():
             await load.post(client, url, body, own)
             sent += 1
-            await asyncio.sleep(0.1)
+            await asyncio.sleep(pause_s)
     return sent
 
 
