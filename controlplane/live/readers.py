@@ -23,7 +23,7 @@ from controlplane.live.subscriber import Subscriber, View
 
 READ = "telemetry:read"
 MOST_TOPICS = 16
-WINDOWS_S = (3600, 900, 21_600, 86_400)
+WINDOWS_S = (3600, 300, 900, 21_600, 86_400, 604_800, 2_592_000)
 TOPIC = re.compile(r"[a-z_]{1,32}(\.[^\s,\x00-\x1f]{1,167})?")  # a session's name is its client's
 
 

@@ -23,7 +23,7 @@ class AckForm(DesignedForm):
     comment = forms.CharField(
         label="Comment",
         max_length=500,
-        widget=forms.Textarea(attrs={"rows": 3}),
+        widget=forms.Textarea(attrs={"rows": 3, "data-keys": "a"}),
         help_text="Acknowledging stops the reminders. It resolves nothing and resumes nothing.",
     )
     until = forms.ChoiceField(label="Until", required=False, choices=HOURS)

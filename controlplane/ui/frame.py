@@ -63,6 +63,16 @@ TAKES = {
     "ui:audit": "audit:read",
     "ui:channels": "secret:write",
 }
+# Reached with g and then this letter, from every page.
+GO = {
+    "ui:overview": "o",
+    "ui:components": "c",
+    "ui:alarms": "a",
+    "ui:sessions": "e",
+    "ui:requests": "q",
+    "ui:nodes": "n",
+    "ui:audit": "u",
+}
 OF_THE_DEPLOYMENT = {"ui:system": "system:read"}
 
 
@@ -78,6 +88,7 @@ class Place:
     href: str
     icon: str
     is_current: bool
+    keys: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +153,8 @@ def _is_open(view: str, scope: Scope) -> bool:
 
 
 def _place(name: str, view: str, icon: str, here: str) -> Place:
-    return Place(name, reverse(view), icon, is_current=view == here)
+    keys = f"g {GO[view]}" if view in GO else ""
+    return Place(name, reverse(view), icon, is_current=view == here, keys=keys)
 
 
 def _organisation(memberships: list[Membership]) -> str:

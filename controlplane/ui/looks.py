@@ -16,7 +16,15 @@ from controlplane.ui.frame import PersonRequest
 from controlplane.ui.scope import ALL_TENANTS, Choice, Scope, handle, scope_of
 
 STREAM = "/live/stream"
-WINDOWS = ((900, "15 min"), (3600, "1 h"), (21_600, "6 h"), (86_400, "24 h"))
+WINDOWS = (
+    (300, "5 min"),
+    (900, "15 min"),
+    (3600, "1 h"),
+    (21_600, "6 h"),
+    (86_400, "24 h"),
+    (604_800, "7 d"),
+    (2_592_000, "30 d"),
+)
 DEFAULT_S = 3600
 
 
@@ -75,11 +83,15 @@ class Look:
         )
 
     def windows(self) -> tuple[Choice, ...]:
+        """The key w leads to the next one, and from the longest to the shortest."""
+        known = [seconds for seconds, _ in WINDOWS]
+        following = known[(known.index(self.seconds) + 1) % len(known)]
         return tuple(
             Choice(
                 words,
                 self.href(window="" if seconds == DEFAULT_S else str(seconds)),
                 is_current=seconds == self.seconds,
+                keys="w" if seconds == following else "",
             )
             for seconds, words in WINDOWS
         )

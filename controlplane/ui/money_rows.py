@@ -29,7 +29,7 @@ def money(stats: Stats) -> tuple[MoneyRow, ...]:
     return (
         MoneyRow("Baseline: the same traffic, not compacted", numerals.usd(baseline)),
         MoneyRow("Billed by providers", billed_cost(stats), _unpriced(stats)),
-        MoneyRow("Own model spend", numerals.usd(_own_spend(stats)), _asked(stats)),
+        MoneyRow("Own model spend", numerals.usd(_own_spend(stats))),
         MoneyRow(
             "Net",
             numerals.change_usd(saved),

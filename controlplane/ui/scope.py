@@ -23,6 +23,7 @@ class Choice:
     label: str
     href: str
     is_current: bool
+    keys: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -55,6 +55,9 @@ function clock(seconds, withSeconds) {
   return new Date(seconds * 1000).toLocaleTimeString("en-GB", format);
 }
 
+const day = (seconds) => new Date(seconds * 1000).toLocaleDateString("en-GB", { day: "numeric", month: "short" });
+const LONG_S = 36 * 3600;   // a window that is longer has its days below it, not its hours
+
 // ---- the table is the data
 
 /** A cell's number, or null when it holds a word (no data, unknown). */
@@ -131,7 +134,7 @@ const dollars = (value) => `${value < 0 ? "−" : ""}$${Math.abs(value) >= 100 ?
 function axes(format, smallest) {
   const base = { stroke: colour("muted"), font: font(), grid: { stroke: colour("grid"), width: 1 }, ticks: { show: false } };
   return [
-    { ...base, grid: { show: false }, space: 76, incrs: STEPS, size: 26, gap: 6, values: (_, ticks) => ticks.map((t) => clock(t)) },
+    { ...base, grid: { show: false }, space: 76, incrs: STEPS, size: 26, gap: 6, values: (u, ticks) => ticks.map((t) => (u.scales.x.max - u.scales.x.min > LONG_S ? day(t) : clock(t))) },
     { ...base, space: 36, size: 52, gap: 8, incrs: [...smallest, 1, 2, 5, 10, 20, 50, 100, 200, 500, 1e3, 2e3, 5e3, 1e4, 2e4, 5e4, 1e5, 2e5, 5e5, 1e6, 1e7, 1e8, 1e9], values: (_, ticks) => ticks.map(format) },
   ];
 }
@@ -221,7 +224,7 @@ function lines(figure, data, state) {
 
 function running(figure, data, state) {
   const made = lines(figure, { ...data, columns: data.columns.map(sums) }, state);
-  made.options.axes = frameOf(figure, dollars).axes;
+  made.options.axes = frameOf(figure, (v) => `${v < 0 ? "−" : ""}$${+Math.abs(v).toPrecision(4)}`).axes;
   made.options.scales.y = { range: (_, min, max) => [Math.min(0, (min ?? 0) * 1.08), Math.max(0.001, (max ?? 0) * 1.08)] };
   return made;
 }
@@ -248,7 +251,7 @@ function tell(figure, data, at) {
   const said = document.createElement("span");
   said.className = "at-cursor";
   const when = document.createElement("b");
-  when.textContent = clock(data.xs[at], true);
+  when.textContent = data.xs.at(-1) - data.xs[0] > LONG_S ? `${day(data.xs[at])}, ${clock(data.xs[at])}` : clock(data.xs[at], true);
   if (isMoney(figure)) {
     const upTo = data.columns[0].slice(0, at + 1).reduce((t, n) => t + (n ?? 0), 0);
     said.append(when, `  ${isGap ? "no data" : `${dollars(upTo)} since the window began`}`);

@@ -19,7 +19,7 @@ const REREAD_MS = 5_000;        // figures that are not in a message are this ol
 let source = null;              // the EventSource that is open or opening
 let cursor = live?.dataset.cursor ?? "";
 let wait = FIRST_WAIT_MS, timer = 0, silence = 0;
-let isLive = false;
+let isLive = false, isHeld = false;   // held: paused by the reader
 const opens = Boolean(live?.dataset.stream && window.EventSource);
 
 // ---- the indicator: a word beside the dot, never the dot alone
@@ -65,7 +65,7 @@ function lost() {
   clearTimeout(silence);
   source?.close();
   source = null;
-  if (document.hidden) return;
+  if (document.hidden || isHeld) return;
   if (navigator.onLine === false || wait >= LONGEST_WAIT_MS) say("offline", `Offline since ${clock()}`);
   else if (live.dataset.state !== "offline") say("reconnecting", `Reconnecting (${Math.ceil(wait / 1000)} s)`);
   clearTimeout(timer);
@@ -124,7 +124,7 @@ function rereadSoon() {
 }
 
 async function reread() {
-  if (isReading || document.hidden) return;
+  if (isReading || document.hidden || isHeld) return;
   isReading = true;
   readAt = performance.now();
   try {
@@ -159,7 +159,8 @@ const isPolled = (element) => element.matches("[hx-trigger*='again']");
 
 document.addEventListener("htmx:beforeRequest", (event) => {
   const isByClock = !event.detail.requestConfig.triggeringEvent;
-  if (isByClock && isPolled(event.detail.elt) && source && isLive) event.preventDefault();
+  if (isHeld && isPolled(event.detail.elt)) event.preventDefault();
+  else if (isByClock && isPolled(event.detail.elt) && source && isLive) event.preventDefault();
 });
 document.addEventListener("htmx:afterRequest", (event) => {
   if (!isPolled(event.detail.elt) || (source && isLive)) return;
@@ -169,19 +170,35 @@ document.addEventListener("htmx:afterRequest", (event) => {
 
 // ---- a hidden tab asks for nothing and costs nothing; shown again it reads a snapshot first
 
+function rest() {
+  clearTimeout(timer); clearTimeout(silence);
+  source?.close();
+  source = null;
+  say("paused", "Paused");
+}
+
 document.addEventListener("visibilitychange", () => {
-  if (!live) return;
-  if (document.hidden) {
-    clearTimeout(timer); clearTimeout(silence);
-    source?.close();
-    source = null;
-    say("paused", "Paused");
-  } else {
+  if (!live || isHeld) return;
+  if (document.hidden) rest();
+  else {
     isMissing = true;
     if (!document.querySelector("[hx-trigger*='again']")) reread();   // page.js does it for what is polled
     if (opens) connect();
   }
 });
+
+// ---- so may whoever reads: nothing moves until they let it
+
+const hold = document.getElementById("hold");
+if (hold && opens) {
+  hold.hidden = false;
+  hold.addEventListener("click", () => {
+    isHeld = !isHeld;
+    hold.setAttribute("aria-pressed", String(isHeld));
+    if (isHeld) rest();
+    else { isMissing = true; reread(); connect(); }
+  });
+}
 addEventListener("offline", () => { if (opens) { wait = FIRST_WAIT_MS; lost(); } });
 addEventListener("online", () => { if (opens) { wait = FIRST_WAIT_MS; isMissing = true; reread(); connect(); } });
 addEventListener("pagehide", () => source?.close());

@@ -13,6 +13,7 @@ from django.utils.safestring import SafeString, mark_safe
 from controlplane.ui.charts import Chart
 
 register = template.Library()
+DAYS_FROM_STEP_S = 900  # such steps make up more than a day, so their times need one
 
 
 @register.simple_tag
@@ -60,9 +61,11 @@ def clock(at: datetime | None) -> SafeString | str:
 @register.simple_tag
 def chart_rows(chart: Chart) -> SafeString:
     """The rows of a chart's table, oldest first: hundreds of them, so they are not looped over."""
+    clock = " data-clock" if chart.step_s < DAYS_FROM_STEP_S else ""
     return format_html_join(
         "\n",
-        '<tr data-at="{}"><th scope="row"><time datetime="{}" data-clock>{}</time></th>{}</tr>',
+        f'<tr data-at="{{}}"><th scope="row"><time datetime="{{}}"{clock}>{{}}</time></th>'
+        "{}</tr>",
         (
             (
                 row.at,
