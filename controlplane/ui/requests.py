@@ -11,10 +11,12 @@ from django.urls import reverse
 from django.views.decorators.http import require_safe
 
 from controlplane.accounts.models import Tenant
+from controlplane.accounts.scopes import Scope
 from controlplane.arrivals import scope_of_request
 from controlplane.audit.origin import current
 from controlplane.telemetry import queries as telemetry
-from controlplane.telemetry.queries import RequestFilter, State
+from controlplane.telemetry.queries import CSV, NDJSON, RequestFilter, State
+from controlplane.telemetry.queries.export import MAY as MAY_EXPORT
 from controlplane.ui.form_rendering import DesignedForm
 from controlplane.ui.frame import PersonRequest, page
 from controlplane.ui.looks import look_of
@@ -30,6 +32,7 @@ from controlplane.ui.request_rows import (
 from controlplane.ui.session_rows import at, session_href, status_of
 
 HERE = "ui:requests"
+FORMS = (CSV, NDJSON)
 OUTCOMES = (
     ("", "every"),
     ("ok", "ok"),
@@ -84,6 +87,7 @@ def requests(request: PersonRequest) -> HttpResponse:
         "panel": _panel(found.state, is_narrowed=bool(narrowed)),
         "request_id": current().request_id,
         "notes": notes_of() if found.state is not State.UNKNOWN else (),
+        "exports": _exports(look.reach, asked) if found.rows else (),
         "older": _href({**asked, "after": found.after}) if found.after else "",
         "newest": _href(asked) if "after" in request.GET else "",
     }
@@ -92,6 +96,15 @@ def requests(request: PersonRequest) -> HttpResponse:
 
 def _href(asked: dict[str, str]) -> str:
     return f"{reverse(HERE)}?{urlencode(asked)}" if asked else reverse(HERE)
+
+
+def _exports(scope: Scope, asked: dict[str, str]) -> list[tuple[str, str]]:
+    """What is listed, as files: their words and addresses, for whoever may take them away."""
+    if not scope.tenants(MAY_EXPORT).exists():
+        return []
+    narrowed = {**asked, "lost": "true"} if "lost" in asked else asked
+    path = reverse("api-1:export_requests")
+    return [(form.upper(), f"{path}?{urlencode({**narrowed, 'format': form})}") for form in FORMS]
 
 
 def _chips(asked: dict[str, str], shown: tuple[str, ...]) -> list[tuple[str, str]]:

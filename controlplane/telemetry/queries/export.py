@@ -6,13 +6,16 @@ import csv
 import io
 import json
 from collections.abc import Iterator
+from dataclasses import dataclass
 
 from controlplane.accounts.scopes import Scope
 from controlplane.telemetry.queries.reach import reach
 from controlplane.telemetry.queries.requests import RequestFilter, chosen
+from dataplane.core.secrets_in_text import scrubbed
 
 NDJSON, CSV = "ndjson", "csv"
 CHUNK = 2_000
+MAY = "export:create"
 COLUMNS = (
     "uid", "at", "tenant_uid", "session_uid", "thread", "turn", "node_id", "route", "provider",
     "model", "effective_hash", "variant", "arm", "status", "outcome", "error_code", "bypassed",
@@ -27,20 +30,29 @@ COLUMNS = (
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
 
 
-def export(scope: Scope, wanted: RequestFilter, form: str) -> Iterator[bytes]:
-    """The records newest first, in pieces. Money is text; unknown is null, in CSV empty.
+@dataclass(frozen=True, slots=True)
+class Piece:
+    """Some lines of the file, and how many records they are."""
+
+    body: bytes
+    rows: int
+
+
+def export(scope: Scope, wanted: RequestFilter, form: str) -> Iterator[Piece]:
+    """The records newest first, of tenants that may be exported. Money is text; unknown is null, in
+    CSV empty. Text is scrubbed of credentials, which a client may have named its session by.
 
     Rows stored after the export began are not in it. Raises django.db.DatabaseError when the
     database cannot be read, KeyError for an unknown form.
     """
     write = {NDJSON: _json_lines, CSV: _csv_lines}[form]
-    rows = chosen(reach(scope, wanted.tenant), wanted).values_list(*COLUMNS, "pk")
+    rows = chosen(reach(scope, wanted.tenant, MAY), wanted).values_list(*COLUMNS, "pk")
     if form == CSV:
-        yield _csv_lines([COLUMNS])
+        yield Piece(_csv_lines([COLUMNS]), 0)
     last = None
     while chunk := list((rows if last is None else rows.filter(pk__lt=last))[:CHUNK]):
         last = chunk[-1][-1]
-        yield write([row[:-1] for row in chunk])
+        yield Piece(write([row[:-1] for row in chunk]), len(chunk))
 
 
 def _json_lines(rows: list[tuple[object, ...]]) -> bytes:
@@ -49,7 +61,9 @@ def _json_lines(rows: list[tuple[object, ...]]) -> bytes:
 
 
 def _plain(value: object) -> object:
-    return value if value is None or isinstance(value, str | int | float) else f"{value:f}"
+    if isinstance(value, str):
+        return scrubbed(value)
+    return value if value is None or isinstance(value, int | float) else f"{value:f}"
 
 
 def _csv_lines(rows: list[tuple[object, ...]]) -> bytes:
@@ -61,5 +75,5 @@ def _csv_lines(rows: list[tuple[object, ...]]) -> bytes:
 def _cell(value: object) -> object:
     """Text of a client as text: a spreadsheet must not compute it. Numbers stay numbers."""
     if isinstance(value, str) and value.lstrip(" ").startswith(_FORMULA):
-        return f"'{value}"
+        return f"'{scrubbed(value)}"
     return _plain(value)

@@ -25,11 +25,11 @@ class Reach:
         return self.tenants is None or tenant_uid in self.tenants
 
 
-def reach(scope: Scope, tenant: str = "") -> Reach:
-    """What the scope may read, narrowed to one tenant (its uid) if one is named."""
-    if scope.may(READ, None):
+def reach(scope: Scope, tenant: str = "", permission: str = READ) -> Reach:
+    """Where the scope has the permission, narrowed to one tenant (its uid) if one is named."""
+    if scope.may(permission, None):
         return Reach(frozenset({tenant}) if tenant else None)
-    own = scope.tenants(READ)
+    own = scope.tenants(permission)
     if tenant:
         own = own.filter(uid=tenant)
     return Reach(frozenset(own.values_list("uid", flat=True)))

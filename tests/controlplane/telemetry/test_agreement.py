@@ -130,7 +130,9 @@ async def test_an_export_adds_up_to_the_same(node: Reporting, everything: Scope)
 
 @sync_to_async
 def exported(scope: Scope, form: str) -> str:
-    return b"".join(queries.export(scope, RequestFilter(tenant=TENANT), form)).decode()
+    return b"".join(
+        piece.body for piece in queries.export(scope, RequestFilter(tenant=TENANT), form)
+    ).decode()
 
 
 def cents(rows: Iterable[dict[str, Any]]) -> Decimal:

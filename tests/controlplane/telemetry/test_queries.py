@@ -323,7 +323,9 @@ def test_a_cell_that_a_spreadsheet_would_compute_is_text(
     rows = [row(n, tenant=tenant.uid, session=name) for n, name in enumerate(wicked)]
     ingest(batch(1, rows), received_at=NOW)
 
-    text = b"".join(queries.export(manager_scope, RequestFilter(), CSV)).decode()
+    text = b"".join(
+        piece.body for piece in queries.export(manager_scope, RequestFilter(), CSV)
+    ).decode()
     cells = [each["session_uid"] for each in csv.DictReader(io.StringIO(text, newline=""))]
     assert sorted(cells) == sorted(f"'{name}" for name in wicked)
 
@@ -334,7 +336,9 @@ def test_an_export_says_unknown_as_null_and_money_as_text(
     rows = [row(1, tenant=tenant.uid), row(2, tenant=tenant.uid, cost_usd=None)]
     ingest(batch(1, rows), received_at=NOW)
 
-    text = b"".join(queries.export(manager_scope, RequestFilter(), NDJSON)).decode()
+    text = b"".join(
+        piece.body for piece in queries.export(manager_scope, RequestFilter(), NDJSON)
+    ).decode()
     costs = [json.loads(line)["cost_usd"] for line in text.splitlines()]
     assert costs == [None, "0.004900000"]
 
