@@ -9,7 +9,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Protocol
 
-from dataplane.core.effects import Commit, Committed, OpenTurn, Recall, Recalled, SessionView
+from dataplane.core.effects import (
+    Commit,
+    Committed,
+    OpenTurn,
+    Recall,
+    Recalled,
+    Scope,
+    SessionView,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,6 +83,18 @@ class Purged:
     sessions: int
 
 
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """A ping to a provider, which restarts the idle clock of a thread without being a turn of it.
+
+    at: when it starts, seconds. since: the start of what came before it.
+    """
+
+    scope: Scope
+    at: float
+    since: float
+
+
 class Store(Protocol):
     """Every method may be called concurrently from one event loop; none raises for a missing,
     expired or refused entry. A backend that fails answers so: an unavailable SessionView, a
@@ -95,6 +115,12 @@ class Store(Protocol):
     async def commit(self, wanted: Commit) -> Committed: ...
 
     async def recall(self, wanted: Recall) -> Recalled: ...
+
+    async def touch_turn(self, wanted: Touch) -> bool:
+        """Restart the clock of a thread. False, and nothing changed, when its last turn was not at
+        `since`: it went on, perhaps through another process, or the store does not say.
+        """
+        ...
 
     async def purge_tenant(self, tenant: str) -> Purged:
         """Delete everything of a tenant; its ids are deleted from then on, not lost. Raises

@@ -19,6 +19,7 @@ from dataplane.adapters.originals import (
     Store,
     StoreLimits,
     StoreStats,
+    Touch,
 )
 from dataplane.adapters.stores.memory import MemoryStore
 from dataplane.adapters.stores.off import OffStore
@@ -127,6 +128,9 @@ class StoreSet:
 
     async def recall(self, wanted: Recall) -> Recalled:
         return await self.backend_for(wanted.scope.tenant).recall(wanted)
+
+    async def touch_turn(self, wanted: Touch) -> bool:
+        return await self.backend_for(wanted.scope.tenant).touch_turn(wanted)
 
     async def purge_tenant(self, tenant: str) -> Purged:
         """In every backend: the tenant may have been in another one before."""

@@ -9,7 +9,7 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from dataplane.adapters.originals import MEMORY_LIMITS, Purged, StoreLimits, StoreStats
+from dataplane.adapters.originals import MEMORY_LIMITS, Purged, StoreLimits, StoreStats, Touch
 from dataplane.adapters.stores.memory_tenant import Tenant
 from dataplane.adapters.stores.tally import CommitTimes, TenantTally, store_stats
 from dataplane.core.effects import Commit, Committed, OpenTurn, Recall, Recalled, SessionView
@@ -49,6 +49,9 @@ class MemoryStore:
 
     async def recall(self, wanted: Recall) -> Recalled:
         return self._tenant(wanted.scope.tenant).recall(wanted)
+
+    async def touch_turn(self, wanted: Touch) -> bool:
+        return self._tenant(wanted.scope.tenant).touch_turn(wanted)
 
     async def purge_tenant(self, tenant: str) -> Purged:
         held = self._tenant(tenant)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
-from dataplane.adapters.originals import Purged, StoreLimits
+from dataplane.adapters.originals import Purged, StoreLimits, Touch
 from dataplane.adapters.stores import retention
 from dataplane.adapters.stores.retention import EXACT, Fill
 from dataplane.core.content import content_key
@@ -115,6 +115,18 @@ class Tenant:
             self._touch_session(touched, at)
         self._cap_sessions({scope.session, scope.alias})
         return self._view(scope, session, previous)
+
+    def touch_turn(self, wanted: Touch) -> bool:
+        scope = wanted.scope
+        session = self._sessions.get(scope.session)
+        turn = session.turns.get(scope.thread) if session else None
+        if session is None or turn is None or turn.at != wanted.since:
+            return False
+        session.turns[scope.thread] = replace(turn, at=wanted.at)
+        alias = self._sessions.get(scope.alias)
+        if alias and (known := alias.turns.get(scope.thread)):
+            alias.turns[scope.thread] = replace(known, at=max(known.at, wanted.at))
+        return True
 
     def _session(self, name: str, kind: str, at: float) -> Session:
         """The live session of this name, created when it is new or has expired."""

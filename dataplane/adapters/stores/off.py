@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataplane.adapters.originals import Purged, StoreLimits, StoreStats
+from dataplane.adapters.originals import Purged, StoreLimits, StoreStats, Touch
 from dataplane.adapters.stores.retention import could_be_minted
 from dataplane.adapters.stores.tally import CommitTimes, store_stats
 from dataplane.core.effects import (
@@ -40,6 +40,9 @@ class OffStore:
     async def recall(self, wanted: Recall) -> Recalled:
         shape_is_ours = could_be_minted(wanted.marker_id)
         return Recalled(Found.LOST if shape_is_ours else Found.MALFORMED)
+
+    async def touch_turn(self, wanted: Touch) -> bool:
+        return False
 
     async def purge_tenant(self, tenant: str) -> Purged:
         return Purged(0, 0, 0)

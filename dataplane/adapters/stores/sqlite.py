@@ -18,7 +18,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from dataplane.adapters.originals import SQLITE_LIMITS, Purged, StoreLimits, StoreStats
+from dataplane.adapters.originals import SQLITE_LIMITS, Purged, StoreLimits, StoreStats, Touch
 from dataplane.adapters.stores import (
     retention,
     sqlite_decisions,
@@ -182,6 +182,22 @@ class SqliteStore:
                 return Recalled(lookup.found, lookup.original, lookup.component)
             await asyncio.sleep(RECALL_PAUSE_S)
         return Recalled(Found.STORE_ERROR)
+
+    async def touch_turn(self, wanted: Touch) -> bool:
+        tenant = wanted.scope.tenant
+        self._later.flush()
+        try:
+            async with asyncio.timeout(max(TURN_PATIENCE_S, self._timeout_s)):
+                file = await self._writable(tenant, wanted.at)
+                moved = await self._write(
+                    tenant, file, wanted.at, lambda tx: sqlite_turn.touch(tx, wanted)
+                )
+        except _FAILURES as error:
+            self._report(tenant, error)
+            return False
+        if moved:
+            self._views.of(wanted.scope).turn.touch(wanted)
+        return moved
 
     async def purge_tenant(self, tenant: str) -> Purged:
         self._later.flush()

@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from dataplane.adapters.originals import StoreLimits
+from dataplane.adapters.originals import StoreLimits, Touch
 from dataplane.adapters.stores import retention, sqlite_decisions, sqlite_stash
 from dataplane.adapters.stores.answers import Delta, Mark, Seen, TurnRead
 from dataplane.adapters.stores.cipher import SealedError, UnknownKeyError
@@ -82,6 +82,23 @@ def _record(tx: Transaction, wanted: OpenTurn, own: PastTurn | None, alias: str)
     if alias:
         _put_turn(tx, alias, thread, retention.alias_record(alias_turn, record))
     return previous
+
+
+def touch(tx: Transaction, wanted: Touch) -> bool:
+    """Restart the clock of a thread whose last turn was at `since`; False for any other."""
+    scope = wanted.scope
+    moved = tx.execute(
+        "UPDATE turn SET at = ? WHERE session = ? AND thread = ? AND at = ?",
+        (wanted.at, scope.session, scope.thread, wanted.since),
+    )
+    if not moved.rowcount:
+        return False
+    if scope.alias and scope.alias != scope.session:
+        tx.execute(
+            "UPDATE turn SET at = max(at, ?) WHERE session = ? AND thread = ?",
+            (wanted.at, scope.alias, scope.thread),
+        )
+    return True
 
 
 def _turn(tx: Transaction, session: str, thread: str) -> PastTurn | None:

@@ -13,6 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Generic, TypeVar
 
+from dataplane.adapters.originals import Touch
 from dataplane.adapters.stores import retention
 from dataplane.adapters.stores.answers import Delta, Landed, Mark, Seen, TurnRead
 from dataplane.adapters.stores.retention import OWNED_IDS
@@ -116,6 +117,11 @@ class TurnKnown:
 
     last: PastTurn | None = None
     recorded: bool = True
+
+    def touch(self, wanted: Touch) -> None:
+        """The store has the clock of a ping; so must whoever is answered without asking it."""
+        if self.last is not None and self.last.at == wanted.since:
+            self.last = replace(self.last, at=wanted.at)
 
     def previous(self, read: TurnRead) -> PastTurn | None:
         """The turn before this one: the provider holds also what was sent unrecorded. Another
