@@ -8,8 +8,6 @@ does not answer within its time is answered for: unavailable, refused, store_err
 from __future__ import annotations
 
 import asyncio
-import contextlib
-import math
 import sqlite3
 import time
 from collections.abc import Callable
@@ -30,7 +28,7 @@ from dataplane.adapters.stores.answers import Landed, Lookup
 from dataplane.adapters.stores.cipher import SealedError, UnknownKeyError
 from dataplane.adapters.stores.disk import Disk, is_for_want_of_room, require_local
 from dataplane.adapters.stores.later import LaterTurns, Turns
-from dataplane.adapters.stores.sqlite_file import Durability, connect_read_only
+from dataplane.adapters.stores.sqlite_file import Durability
 from dataplane.adapters.stores.sqlite_writer import (
     SWEEP_EVERY_S,
     Intent,
@@ -324,19 +322,10 @@ class SqliteStore:
             tally.counted["commit_timeouts"] += 1
         if is_for_want_of_room(error):
             tally.counted["refused_for_disk"] += len(wanted.payloads)
-        tally.counted["stash_missing"] += self._left_dangling(wanted, tally.limits)
+        view = self._views.of(wanted.scope)
+        tally.counted["stash_missing"] += view.left_dangling(wanted, tally.limits)
         refused = {payload.marker_id: Refused.UNAVAILABLE for payload in wanted.payloads}
         return Committed(frozenset(), refused)
-
-    def _left_dangling(self, wanted: Commit, limits: StoreLimits) -> int:
-        """How many markers are sent again although their originals are not known to be live."""
-        owned = self._views.of(wanted.scope).owned
-        expiries = (
-            owned[payload.marker_id] + limits.ttl_s if payload.marker_id in owned else -math.inf
-            for payload in wanted.payloads
-            if payload.renews
-        )
-        return sum(not retention.BATCHED.is_live(expires, wanted.at) for expires in expiries)
 
     def _report(self, tenant: str, error: BaseException) -> None:
         self._troubles.unavailable(tenant, error)
@@ -350,7 +339,7 @@ class SqliteStore:
         try:
             async with asyncio.timeout(RECALL_TRY_S):
                 file = await self._ready(tenant, wanted.at)
-                found = await loop.run_in_executor(self._readers, _find, file, wanted, limits)
+                found = await loop.run_in_executor(self._readers, file.find, wanted, limits)
         except _FAILURES as error:
             if is_damage(error):
                 self._doubt(tenant)
@@ -403,9 +392,3 @@ class SqliteStore:
     def _sweep(self, tenant: str, tx: Transaction, at: float) -> int:
         """Called by the writer thread."""
         return sqlite_stash.sweep(tx, at, self._tally(tenant).limits)
-
-
-def _find(file: TenantFile, wanted: Recall, limits: StoreLimits) -> Lookup:
-    with contextlib.closing(connect_read_only(file.path)) as connection:
-        connection.execute("BEGIN")  # original, owner and ledger as of one moment
-        return sqlite_stash.find(connection, wanted, limits, file.cipher)

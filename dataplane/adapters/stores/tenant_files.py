@@ -12,9 +12,19 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
+from dataplane.adapters.originals import StoreLimits
+from dataplane.adapters.stores import sqlite_stash
+from dataplane.adapters.stores.answers import Lookup
 from dataplane.adapters.stores.cipher import PLAIN, Cipher
-from dataplane.adapters.stores.sqlite_file import Durability, connect, prepare, store_path
+from dataplane.adapters.stores.sqlite_file import (
+    Durability,
+    connect,
+    connect_read_only,
+    prepare,
+    store_path,
+)
 from dataplane.adapters.stores.sqlite_keys import unlock
+from dataplane.core.effects import Recall
 from dataplane.encryption import StoreEncryption
 
 
@@ -25,6 +35,12 @@ class TenantFile:
     path: Path
     cipher: Cipher = PLAIN
     replaced: bool = False
+
+    def find(self, wanted: Recall, limits: StoreLimits) -> Lookup:
+        """Called by a reader's thread."""
+        with contextlib.closing(connect_read_only(self.path)) as connection:
+            connection.execute("BEGIN")  # original, owner and ledger as of one moment
+            return sqlite_stash.find(connection, wanted, limits, self.cipher)
 
 
 class TenantFiles:

@@ -7,17 +7,18 @@ meantime still completes its own view.
 
 from __future__ import annotations
 
+import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from itertools import chain
 from typing import Generic, TypeVar
 
-from dataplane.adapters.originals import Touch
+from dataplane.adapters.originals import StoreLimits, Touch
 from dataplane.adapters.stores import retention
 from dataplane.adapters.stores.answers import Delta, Landed, Mark, Seen, TurnRead
 from dataplane.adapters.stores.retention import OWNED_IDS
-from dataplane.core.effects import FrozenDecision, OpenTurn, PastTurn, Scope, SessionView
+from dataplane.core.effects import Commit, FrozenDecision, OpenTurn, PastTurn, Scope, SessionView
 
 MAX_SESSIONS = 2048
 MAX_PRINCIPALS = 256
@@ -189,6 +190,16 @@ class View:
     @property
     def owned(self) -> dict[str, float]:
         return self.by_principal.ids | self.by_session.ids
+
+    def left_dangling(self, wanted: Commit, limits: StoreLimits) -> int:
+        """How many markers are sent again although their originals are not known to be live."""
+        owned = self.owned
+        expiries = (
+            owned[payload.marker_id] + limits.ttl_s if payload.marker_id in owned else -math.inf
+            for payload in wanted.payloads
+            if payload.renews
+        )
+        return sum(not retention.BATCHED.is_live(expires, wanted.at) for expires in expiries)
 
     def note(self, landed: Landed, decisions: Iterable[FrozenDecision], at: float) -> None:
         """What a commit at this time (s) has made durable."""

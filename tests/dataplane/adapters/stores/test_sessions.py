@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 
-from dataplane.adapters.originals import Store
+import pytest
+
+from dataplane.adapters.originals import Store, Touch
+from dataplane.adapters.stores import OffStore
 from dataplane.core.content import content_key
 from dataplane.core.effects import (
     Commit,
     FrozenDecision,
+    OpenTurn,
     PastTurn,
     Scope,
 )
@@ -65,6 +70,65 @@ async def test_only_the_newest_quarter_of_the_entries_is_kept_verbatim(store: St
         await recall(store, marker(text))
 
     assert (await turn(store)).kept == {content_key("text2"), content_key("text3")}
+
+
+# -- pings ---------------------------------------------------------------------------------------
+
+
+async def test_case_138_a_ping_restarts_the_clock_of_the_thread_and_is_no_turn(
+    store: Store,
+) -> None:
+    await turn(store, messages=7, at=NOW)
+
+    assert await store.touch_turn(Touch(ALICE, NOW + 280, since=NOW))
+
+    previous = (await turn(store, messages=8, at=NOW + 300)).previous
+    assert previous == PastTurn(7, NOW + 280, 300, offered=False)
+
+
+async def test_a_ping_restarts_the_clock_of_the_alias_too(store: Store) -> None:
+    named = replace(ALICE, alias="derived")
+    await turn(store, scope=named, at=NOW)
+
+    await store.touch_turn(Touch(named, NOW + 280, since=NOW))
+
+    previous = (await turn(store, scope=replace(ALICE, session="derived"))).previous
+    assert previous is not None
+    assert previous.at == NOW + 280
+
+
+@pytest.mark.parametrize(
+    "wanted",
+    [
+        pytest.param(Touch(ALICE, NOW + 280, since=NOW - 1), id="another turn came after"),
+        pytest.param(Touch(replace(ALICE, thread="a:1"), NOW + 280, since=NOW), id="thread"),
+        pytest.param(Touch(ELSEWHERE, NOW + 280, since=NOW), id="tenant"),
+        pytest.param(Touch(BOB, NOW + 280, since=NOW), id="session"),
+    ],
+)
+async def test_a_thread_that_went_on_is_not_touched(store: Store, wanted: Touch) -> None:
+    await turn(store, at=NOW)
+
+    assert not await store.touch_turn(wanted)
+
+    previous = (await turn(store, at=NOW + 300)).previous
+    assert previous is not None
+    assert previous.at == NOW
+
+
+async def test_a_turn_that_was_only_noted_can_be_touched(store: Store) -> None:
+    await turn(store, at=NOW)
+    undecided = OpenTurn(ALICE, 3, NOW + 10, 300, offered=False, decides=False)
+    await store.open_turn(undecided)
+
+    assert await store.touch_turn(Touch(ALICE, NOW + 290, since=NOW + 10))
+
+    noted = await store.open_turn(replace(undecided, at=NOW + 300))
+    assert noted.previous == PastTurn(3, NOW + 290, 300, offered=False)
+
+
+async def test_a_store_that_keeps_nothing_touches_nothing() -> None:
+    assert not await OffStore().touch_turn(Touch(ALICE, NOW + 280, since=NOW))
 
 
 # -- decisions -----------------------------------------------------------------------------------
