@@ -14,6 +14,7 @@ from dataplane.encryption import EncryptionError, StoreEncryption, encryption_fr
 
 _MIB = 1 << 20
 PROVIDERS = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com"}
+_OFF = ("off", "0", "false")
 
 
 class SettingsError(ValueError):
@@ -51,6 +52,7 @@ class Settings:
 
     document: of the only tenant of a node that asks nobody who they are (single-tenant mode), None
     for a node that does; upstreams: dialect to address, for that tenant.
+    keepalive: False keeps no idle session's cache alive, whatever documents ask for.
     environment: where keys that an upstream names by variable are read when they are needed.
     report_url: of the control plane that is told of every request, "" for none; report_token: the
     credential for that.
@@ -85,6 +87,9 @@ class Settings:
     auth_fail_per_min: int = 10
     big_body_bytes: int = 8 * _MIB
     big_body_slots: int = 16
+    keepalive: bool = True
+    keepalive_max_sessions: int = 512
+    keepalive_max_bytes: int = 128 * _MIB
     report_url: str = ""
     report_token: str = field(default="", repr=False)
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
@@ -139,6 +144,8 @@ _COUNTED = (
     "auth_fail_per_min",
     "big_body_bytes",
     "big_body_slots",
+    "keepalive_max_sessions",
+    "keepalive_max_bytes",
 )
 _SWITCHED = ("responses_partial", "openai_prompt_cache_key")
 
@@ -183,6 +190,7 @@ def _read(env: Mapping[str, str]) -> Settings:
         store_redis=_shared_store(env),
         failpoint=env.get("HEADRACE_FAILPOINT", ""),
         derive=_derive(env),
+        keepalive=env.get("HEADRACE_KEEPALIVE", "on").strip().lower() not in _OFF,
         report_url=env.get("HEADRACE_REPORT_URL", ""),
         report_token=env.get("HEADRACE_NODE_TOKEN", ""),
         environment=env,

@@ -56,6 +56,9 @@ class Moved:
 
     def count(self, record: Record, seen: dict[str, Seen]) -> None:
         """Add one request. seen: what its tenant was credited for, by component."""
+        if record.ping:
+            _count_ping(self.totals, record)
+            return
         self._count_report(record, seen)
         _count_usage(self.totals, record)
         self._count_response(record)
@@ -204,6 +207,19 @@ def _saved_usd(record: Record) -> Decimal:
         if not step.reverted
     )
     return sum(filter(None, spared), Decimal(0))
+
+
+def _count_ping(totals: Totals, record: Record) -> None:
+    """A ping is spend and nothing else: no figure about requests contains it."""
+    counts, usage = totals.counts, record.usage
+    counts["keepalive_pings"] += 1
+    counts["keepalive_" + record.ping] += 1
+    if usage is not None:
+        counts["keepalive_cache_read_tokens"] += usage.cache_read
+        counts["keepalive_cache_write_tokens"] += usage.cache_write
+    if record.cost_usd is not None:
+        totals.billed_usd += record.cost_usd
+        totals.pings_usd += record.cost_usd
 
 
 def _count_recoveries(totals: Totals, record: Record) -> None:

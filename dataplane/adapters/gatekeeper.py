@@ -58,6 +58,13 @@ class Gatekeeper:
             )
         return principal, tenant
 
+    def digest(self, call: Call) -> str:
+        """What the auth index knows the credential by that a request was admitted with."""
+        token = identity.tenant_token(call.headers)
+        tokens = identity.credentials_in(call.headers) if token is None else iter((token,))
+        digests = (identity.digest_of(each) for each in tokens)
+        return next((each for each in digests if self._snapshots.principal(each)), "")
+
     def _authenticated(self, call: Call) -> Principal:
         token = identity.tenant_token(call.headers)
         found = None if token is None else self._snapshots.principal(identity.digest_of(token))

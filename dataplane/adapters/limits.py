@@ -16,6 +16,7 @@ from dataplane.adapters.http import RefusedError
 from dataplane.core.config import resource
 
 _MINUTE = 60
+_RESERVED_PART = 4  # one of so many parts of a limit
 ROOM_WAIT_S = 5
 
 
@@ -49,6 +50,7 @@ class Limits:
     def __init__(self, *, big_body_slots: int) -> None:
         self._places = asyncio.Semaphore(big_body_slots)
         self._running: Counter[str] = Counter()
+        self._pinging: Counter[str] = Counter()
         self._minutes: dict[str, tuple[int, int]] = {}
 
     @contextlib.contextmanager
@@ -71,6 +73,28 @@ class Limits:
             if not self._running[tenant]:
                 del self._running[tenant]
 
+    @contextlib.contextmanager
+    def spare(self, tenant: str, allowed: resource.Limits, at: float) -> Iterator[bool]:
+        """Count one ping while the block lasts; False, and uncounted, when it finds no slack.
+
+        A quarter of either limit, rounded down, is left to requests. A ping takes no place that a
+        request is refused for: it ends when one of its thread arrives.
+        """
+        running = self._running[tenant] + self._pinging[tenant]
+        if allowed.concurrency and running >= _unreserved(allowed.concurrency):
+            yield False
+            return
+        self._pinging[tenant] += 1
+        try:
+            if allowed.rpm:
+                self._charge(tenant, _unreserved(allowed.rpm), at)
+        except RefusedError:
+            yield False
+        else:
+            yield True
+        finally:
+            self._pinging[tenant] -= 1
+
     def _charge(self, tenant: str, rpm: int, at: float) -> None:
         now = int(at // _MINUTE)
         minute, count = self._minutes.get(tenant, (now, 0))
@@ -80,3 +104,7 @@ class Limits:
             left_s = math.ceil((now + 1) * _MINUTE - at)
             raise RefusedError("rate_limited", retry_after_s=max(1, left_s))
         self._minutes[tenant] = (now, count + 1)
+
+
+def _unreserved(limit: int) -> int:
+    return limit - limit // _RESERVED_PART

@@ -85,6 +85,7 @@ def _request_fields(record: Record) -> dict[str, object]:
         "id": record.request_id,
         "tenant": record.tenant or "local",
         "route": record.route,
+        "origin": record.origin,
         # A client chooses these, and not every process scrubs what its handlers print.
         "session": scrubbed(record.session),
         "thread": scrubbed(record.thread),

@@ -76,6 +76,17 @@ LABELLED = {
             {"recovered": "pristine_recovered", "same": "pristine_same"},
         ),
         (
+            "cg_keepalive_pings",
+            "Pings that keep a prompt cache alive; skipped ones found a gate closed.",
+            "outcome",
+            {
+                "read": "keepalive_read",
+                "wrote": "keepalive_wrote",
+                "failed": "keepalive_failed",
+                "skipped": "keepalive_skipped",
+            },
+        ),
+        (
             "cg_llm_tokens",
             "Tokens of model calls of our own components.",
             "direction",
@@ -140,6 +151,7 @@ GAUGE_TEXTS = {
     "cg_upstream_latency_ms": "Mean time until a provider's answer begins, since start.",
     "cg_sse_ttfb_ms": "Mean time to the first byte of a stream that was read along, since start.",
     "cg_inflight_requests": "Requests being served now.",
+    "cg_keepalive_spend_usd": "Spent on keep-alive pings since start.",
     "cg_snapshots_pinned": "Superseded configurations that running requests still hold.",
 }
 HISTOGRAMS = {
@@ -155,15 +167,11 @@ STASH = {
 }
 UNUSED_COUNTERS = (
     _labelled("cg_extract_calls", "Extraction calls.", "outcome", "made", "avoided", "suppressed"),
-    _labelled(
-        "cg_keepalive_pings", "Keep-alive pings.", "outcome", "read", "wrote", "failed", "skipped"
-    ),
 )
 UNUSED_GAUGES = {
     "cg_extract_cost_usd": "Spent on extraction since start.",
     "cg_extract_net_value_usd": "Saved by extraction less its cost, since start.",
     "cg_extract_latency_ms": "Mean time of an extraction call, since start.",
-    "cg_keepalive_spend_usd": "Spent on keep-alive pings since start.",
 }
 # Without a sample: their labels are known once something happens.
 UNUSED_BY_TENANT = (

@@ -28,6 +28,7 @@ from dataplane.core import bypass
 from dataplane.core.components import components
 from dataplane.core.declaration import Declaration, Event, Gate
 from dataplane.core.gates import OFFLOAD_GATES
+from dataplane.core.keepalive import gates as keepalive
 from dataplane.core.pipeline import UNDECLARED
 
 
@@ -122,6 +123,7 @@ class _Page(Collector):
         now = {
             "cg_inflight_requests": self._sheet.inflight,
             "cg_snapshots_pinned": self._sheet.pinned,
+            "cg_keepalive_spend_usd": float(self._totals.pings_usd),
         }
         for name, value in {**ratios, **averages, **now}.items():
             yield GaugeMetricFamily(name, names.GAUGE_TEXTS[name], value=value)
@@ -237,8 +239,12 @@ def _components(totals: Totals, scope: str) -> Iterator[Metric]:
             events.add_metric([name, event], found.events[event])
         unique.add_metric([name], found.counts["saved_tokens_unique"])
         spent.add_metric([name], found.duration_ms)
-    for way in bypass.GATES:
-        gates.add_metric(["bypass", way.name], totals.bypassed[way.name])
+    for pseudo, ways, counted in (
+        ("bypass", bypass.GATES, totals.bypassed),
+        ("keepalive", keepalive.GATES, totals.not_kept),
+    ):
+        for way in ways:
+            gates.add_metric([pseudo, way.name], counted[way.name])
     yield from (runs, gates, events, unique, spent)
 
 

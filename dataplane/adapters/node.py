@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import sys
 import time
 from collections import Counter
@@ -21,12 +20,15 @@ from dataplane.adapters.arrivals import Arrivals
 from dataplane.adapters.drive import Driver, performer
 from dataplane.adapters.gatekeeper import Gatekeeper
 from dataplane.adapters.http import Call, DisconnectedError, Receive, RefusedError, Scope, Send
+from dataplane.adapters.keepalive import KeepAlive
 from dataplane.adapters.lastgood import LastGood
 from dataplane.adapters.limits import Limits
 from dataplane.adapters.observing import Observer
 from dataplane.adapters.pages import MetricsPages
+from dataplane.adapters.pinging import Pinger
 from dataplane.adapters.proxy import CLIENT_GONE, Proxy
 from dataplane.adapters.publishing import Publisher
+from dataplane.adapters.request_ids import new_request_id
 from dataplane.adapters.snapshot_file import node_identity
 from dataplane.adapters.snapshots import Snapshots, Tenant
 from dataplane.adapters.stores.choice import chosen, store_set
@@ -41,11 +43,10 @@ from dataplane.core.config.resource import Source, Upstream
 from dataplane.core.credential import CredentialError, CredentialPlan, names_a_key, plan_for
 from dataplane.core.effects import Recalled
 from dataplane.core.effects import Scope as Owner
-from dataplane.core.identity import foreign_slots
+from dataplane.core.identity import Headers, foreign_slots
 from dataplane.core.money import cost
 from dataplane.core.record import Record
 from dataplane.core.route import Route, RouteError, match
-from dataplane.core.ulid import RANDOM_BYTES, ulid
 from dataplane.core.wire.headers import CLOCK_HEADER
 from dataplane.core.wire.refusal import REFUSALS, body_of, headers_of
 from dataplane.settings import Settings, is_loopback
@@ -85,13 +86,13 @@ class Node:
         last_good, ids = LastGood(settings.config_dir), (self.node_id, self.boot_id)
         self.snapshots = Snapshots(source, last_good, *ids, on_tenant=self._configure_store)
         self.gatekeeper = _gatekeeper_of(settings, self.snapshots)
-        self.publisher = Publisher(self)
-        self.pages = MetricsPages(self)
-        self.inflight = 0
-        self.is_draining = False
+        self.publisher, self.pages = Publisher(self), MetricsPages(self)
+        self.inflight, self.is_draining = 0, False
         self.driver = Driver(inline_max=settings.inline_body_max)
         self._upstream = UpstreamClient(settings, self.snapshots.may_be_private)
-        self._proxy = Proxy(settings, self._upstream, self.observer)
+        self.keepalive = KeepAlive(self, Pinger(self, self._upstream))
+        self.snapshots.on_change = self.keepalive.review
+        self._proxy = Proxy(self, self._upstream)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._following: asyncio.Task[None] | None = None
         self._idle = asyncio.Event()
@@ -126,6 +127,7 @@ class Node:
     async def stop(self) -> None:
         """Refuse new requests, let those in flight finish for a while, then close."""
         self.is_draining = True
+        await self.keepalive.close()
         self._idle.clear()
         if self.inflight:
             try:
@@ -186,7 +188,7 @@ class Node:
         elif scope["type"] == "websocket":
             await _refuse_websocket(scope, receive, send)
         else:
-            await self._serve(Call(scope, receive, send, _request_id()))
+            await self._serve(Call(scope, receive, send, new_request_id()))
 
     async def _live(self, receive: Receive, send: Send) -> None:
         await receive()
@@ -204,6 +206,8 @@ class Node:
     async def _serve(self, call: Call) -> None:
         self.inflight += 1
         try:
+            if self.settings.test_clock:
+                await self.keepalive.advance(self.instant(call))
             view = views.view_of(call)
             await (view(self, call) if view is not None else self._carry(call))
         except RefusedError as error:
@@ -262,7 +266,7 @@ class Node:
             admission.principal.name,
             admission.record(route.name, route.family),
             upstream,
-            self._credential(call, upstream),
+            self.credential(upstream, call.headers),
             self.driver,
             performer(self.store, partial(self.telemetry.committed, tenant=tenant.body.tenant)),
             persists=self.store.backend_for(tenant.body.tenant).persists,
@@ -271,16 +275,17 @@ class Node:
             ignored=ignored,
         )
 
-    def _credential(self, call: Call, upstream: Upstream) -> CredentialPlan:
+    def credential(self, upstream: Upstream, headers: Headers) -> CredentialPlan:
+        """How a request with these headers signs in there. Raises RefusedError."""
         if self.settings.is_single_tenant:
-            return CredentialPlan(foreign_slots(call.headers))  # the provider itself may ask
+            return CredentialPlan(foreign_slots(headers))  # the provider itself may ask
         held = None
         if upstream.key_ref is not None:
             held = self._secrets(upstream.key_ref)
         elif upstream.key_env is not None:
             held = self.settings.secret(upstream.key_env)
         try:
-            return plan_for(upstream, call.headers, held)
+            return plan_for(upstream, headers, held)
         except CredentialError as error:
             raise RefusedError(str(error)) from None
 
@@ -319,7 +324,7 @@ async def _refuse_websocket(scope: Scope, receive: Receive, send: Send) -> None:
     if "websocket.http.response" not in (scope.get("extensions") or {}):
         await send({"type": "websocket.close", "code": 1002})
         return
-    refusal, request_id = REFUSALS["unsupported_upgrade"], _request_id()
+    refusal, request_id = REFUSALS["unsupported_upgrade"], new_request_id()
     headers = headers_of(refusal, request_id=request_id)
     start = {"type": "websocket.http.response.start", "status": refusal.status}
     await send({**start, "headers": headers})
@@ -333,7 +338,3 @@ def _family_of(path: str) -> str:
         return match(path, method="POST", is_anthropic=False).envelope
     except RouteError:
         return ""
-
-
-def _request_id() -> str:
-    return ulid(at_ms=time.time_ns() // 1_000_000, randomness=os.urandom(RANDOM_BYTES))

@@ -10,12 +10,14 @@ import logging
 import time
 from dataclasses import replace
 from functools import partial
+from typing import TYPE_CHECKING
 
 from dataplane.adapters import logs
 from dataplane.adapters.client_answer import ClientAnswer
 from dataplane.adapters.drive import drive
 from dataplane.adapters.http import Call, Decoder, DisconnectedError, RefusedError
-from dataplane.adapters.observing import Job, Observer
+from dataplane.adapters.kept import Warm
+from dataplane.adapters.observing import Job
 from dataplane.adapters.ticket import Ticket
 from dataplane.adapters.upstream import Response, UpstreamClient, UpstreamError
 from dataplane.core import bypass
@@ -24,12 +26,15 @@ from dataplane.core.exchange import Exchange, Outgoing
 from dataplane.core.expand.opening import open_relay
 from dataplane.core.expand.plain import PlainRelay
 from dataplane.core.expand.relay import Answer, Deliver, Relay
+from dataplane.core.keepalive.gates import Ended
 from dataplane.core.lineage import Lineages
 from dataplane.core.resend import REFUSALS_OF_A_BODY, Resends
 from dataplane.core.wire import stored_state
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.usage import Reading, total
-from dataplane.settings import Settings
+
+if TYPE_CHECKING:
+    from dataplane.adapters.node import Node
 
 log = logging.getLogger("headrace.proxy")
 CLIENT_GONE = 499
@@ -39,10 +44,12 @@ _UNKNOWN_USAGE = (Reading.UNPARSED, Reading.UNREADABLE)
 class Proxy:
     """Carries requests to upstreams and their answers back."""
 
-    def __init__(self, settings: Settings, upstream: UpstreamClient, observer: Observer) -> None:
-        self.settings = settings
+    def __init__(self, node: Node, upstream: UpstreamClient) -> None:
+        self.settings = node.settings
         self.upstream = upstream
-        self.observer = observer
+        self.observer = node.observer
+        self.keepalive = node.keepalive
+        self.snapshots = node.snapshots
         self.resends = Resends()
         self.lineages = Lineages()
 
@@ -80,6 +87,8 @@ class _Carrying:
         self._settings = proxy.settings
         self._upstream = proxy.upstream
         self._observer = proxy.observer
+        self._keepalive = proxy.keepalive
+        self._price_card = proxy.snapshots.price_card
         self._resends = proxy.resends
         self._lineages = proxy.lineages
         self._ticket = ticket
@@ -87,6 +96,9 @@ class _Carrying:
         self._relay: Relay | None = None
         self._exchange: Exchange | None = None
         self._sent_at = 0.0
+        self._is_kept_alive = ticket.tenant.plan.cache.keepalive
+        self._warm: Warm | None = None
+        self._succeeded = False
         self.refused: RefusedError | None = None
 
     async def run(self) -> None:
@@ -154,6 +166,8 @@ class _Carrying:
         record = self._ticket.record
         record.take(outgoing)
         record.recoveries = self._exchange.recoveries if self._exchange else record.recoveries
+        if self._is_kept_alive and self._exchange is not None and self._exchange.turn is not None:
+            self._warm = self._keepalive.claim(self._exchange.turn.scope, record.at)
 
     async def _send(self, body: bytes) -> Response:
         ticket = self._ticket
@@ -182,6 +196,7 @@ class _Carrying:
                 response.close()
                 response, verdict = await self._continue(verdict, answer)
             await answer.finish(verdict)
+            self._succeeded = response.is_success and self._ticket.record.outcome == "ok"
         finally:
             response.close()
             if self._relay is not None and self._relay.first_bytes_sent:
@@ -292,3 +307,19 @@ class _Carrying:
             record.usage = total(relay.usage)
         record.model = relay.model or record.model
         record.buffered = relay.buffered
+        if self._is_kept_alive and self._exchange is not None:
+            self._keep_alive(self._exchange, relay)
+
+    def _keep_alive(self, exchange: Exchange, relay: Relay) -> None:
+        """Have the thread's prefix kept alive from here on, if every gate is open."""
+        record, last = self._ticket.record, relay.usage[-1] if relay.usage else None
+        ended = Ended(
+            relay.dialect,
+            self._succeeded,
+            exchange.turn,
+            exchange.previous,
+            last.usage if last is not None and last.reading is Reading.READ else None,
+            self._price_card.rates(record.model),
+            exchange.sent,
+        )
+        self._keepalive.ended(self._ticket, ended, self._warm)

@@ -77,6 +77,7 @@ class Publisher:
             pinned=node.pinned,
             refusals=node.telemetry.refusals.copy(),
             nacks=node.snapshots.nacks.copy(),
+            kept=node.keepalive.live,
         )
 
     def _whole(self) -> Sheet:

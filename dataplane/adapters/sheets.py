@@ -37,7 +37,7 @@ class Sheet:
 
     tenants: the Count of each as JSON, so that those which did not change are not encoded
     again. refusals: by tenant, then by reason. nacks: refused resources, by code. pinned:
-    superseded configurations that requests still hold.
+    superseded configurations that requests still hold. kept: threads kept alive, by tenant.
     """
 
     boot_id: str
@@ -51,6 +51,7 @@ class Sheet:
     tenants: dict[str, msgspec.Raw] = field(default_factory=dict)
     refusals: dict[str, Counter[str]] = field(default_factory=dict)
     nacks: Counter[str] = field(default_factory=Counter)
+    kept: Counter[str] = field(default_factory=Counter)
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +75,12 @@ def summed(workers: Workers) -> Sheet:
     """All workers as if they were one; at least one must be living."""
     refusals = TenantRefusals()
     nacks: Counter[str] = Counter()
+    kept: Counter[str] = Counter()
     for sheet in (*workers.living, *workers.gone):
         nacks.update(sheet.nacks)
         refusals.merge(sheet.refusals)
+    for sheet in workers.living:
+        kept.update(sheet.kept)
     newest = max(workers.living, key=lambda sheet: sheet.at)
     return dataclasses.replace(
         newest,
@@ -88,6 +92,7 @@ def summed(workers: Workers) -> Sheet:
         pinned=sum(sheet.pinned for sheet in workers.living),
         refusals=refusals.by_tenant,
         nacks=nacks,
+        kept=kept,
     )
 
 

@@ -87,7 +87,8 @@ class Snapshots:
     """The served state, and the loop that keeps it current.
 
     started_at, contact_at: seconds, 0 for never. on_tenant: told of every tenant body that begins
-    to serve. now: wall clock, seconds. nacks: refused resources, by code.
+    to serve; on_change: that something serves now, or no more. now: wall clock, seconds.
+    nacks: refused resources, by code.
     """
 
     source: Source
@@ -95,6 +96,7 @@ class Snapshots:
     node_id: str
     boot_id: str
     on_tenant: Callable[[Tenant], None] = lambda _: None
+    on_change: Callable[[], None] = lambda: None
     now: Callable[[], float] = time.time
     tenants: dict[str, Tenant] = field(default_factory=dict)
     upstreams: dict[str, Upstream] = field(default_factory=dict)
@@ -218,6 +220,7 @@ class Snapshots:
         if apply is not None:
             apply(self, fetched)
         self._served[key] = envelope
+        self.on_change()
         return True
 
     @staticmethod
@@ -236,6 +239,7 @@ class Snapshots:
         elif kind == resource.AUTH_INDEX:
             self._shards[name] = {}
         self.last_good.forget(kind, name)
+        self.on_change()
 
     # ---- one kind each ------------------------------------------------------------------
 

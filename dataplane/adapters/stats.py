@@ -22,6 +22,11 @@ from dataplane.core.components import components
 MISSING = ("expired", "lost", "store_error", "decrypt_error")
 _FAMILIES = ("builds", "tests", "iac", "pkg", "net", "other")
 _TOP = 10
+# A reserved summary in the place of a ping: no component of this build writes one.
+_SUBSTITUTES = (
+    "keepalive_summary_substitute_refresh_paid",
+    "keepalive_summary_substitute_refresh_not_worth_it",
+)
 _BILLED = (
     "fresh_input_tokens",
     "cache_read_tokens",
@@ -119,10 +124,12 @@ def counted(totals: Totals) -> dict[str, Any]:
 
 
 def _dollars(totals: Totals) -> dict[str, str | None]:
-    """baseline_usd: what the priced requests would have been billed, had nothing been taken out."""
+    """baseline_usd: what the priced requests would have been billed, had nothing been taken out
+    and nothing been kept alive.
+    """
     if not totals.counts["priced_requests"]:
         return {"billed_usd": None, "baseline_usd": None}
-    baseline = totals.billed_usd + totals.saved_usd
+    baseline = totals.billed_usd - totals.pings_usd + totals.saved_usd
     return {"billed_usd": str(totals.billed_usd), "baseline_usd": str(baseline)}
 
 
@@ -135,6 +142,25 @@ def stored(store: StoreStats, disk_used_ratio: float) -> dict[str, Any]:
         **flat,
         "frozen_flips": store.frozen_dropped - store.frozen_repaired,
         "store": {**nested, "disk_used_ratio": round(disk_used_ratio, 4)},
+    }
+
+
+def kept_alive(totals: Totals, live: int) -> dict[str, Any]:
+    """Threads whose caches are kept alive, pings by how they ended, and whether they pay."""
+    counts = totals.counts
+    return {
+        "live_sessions": live,
+        "pings": counts["keepalive_pings"],
+        "read": counts["keepalive_read"],
+        "wrote_instead_of_read": counts["keepalive_wrote"],
+        "failed": counts["keepalive_failed"],
+        "skipped": counts["keepalive_skipped"],
+        "spend_usd": str(totals.pings_usd),
+        "rescues": counts["keepalive_rescues"],
+        "rescued_usd": str(totals.rescued_usd),
+        "net_usd": str(totals.rescued_usd - totals.pings_usd),
+        "gates": dict(totals.not_kept),
+        **dict.fromkeys(_SUBSTITUTES, 0),
     }
 
 

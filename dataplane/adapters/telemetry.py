@@ -9,11 +9,13 @@ called on the event loop, which is why there is no lock. Source: 03-proxy-and-re
 from __future__ import annotations
 
 import logging
+from decimal import Decimal
 
 from dataplane.adapters.counting import Moved, Seen
 from dataplane.adapters.tenant_refusals import TenantRefusals
 from dataplane.adapters.totals import Totals
 from dataplane.adapters.uplink import Uplink
+from dataplane.core.declaration import Gate
 from dataplane.core.record import BASE, Record
 from dataplane.core.report import RunReport
 
@@ -72,6 +74,19 @@ class Telemetry:
     def observe_job(self, tenant: str, what: str) -> None:
         """what: queued, coalesced, dropped, processed, errors or abandoned."""
         self._place(tenant).totals.counts["observe_" + what] += 1
+
+    def not_kept(self, tenant: str, gate: Gate) -> None:
+        """A thread was not kept alive, or is not any more."""
+        self._place(tenant).totals.not_kept[gate.name] += 1
+
+    def ping_skipped(self, tenant: str) -> None:
+        self._place(tenant).totals.counts["keepalive_skipped"] += 1
+
+    def rescued(self, tenant: str, usd: Decimal) -> None:
+        """A request read what it would have had to write without the pings before it."""
+        totals = self._place(tenant).totals
+        totals.counts["keepalive_rescues"] += 1
+        totals.rescued_usd += usd
 
     @property
     def process(self) -> Totals:

@@ -76,6 +76,8 @@ class ComponentTotals:
 class Totals:
     """Everything counted of some requests. histograms: by name, or name:route.
 
+    not_kept: threads that were not kept alive, by gate. pings_usd: a part of billed_usd.
+    rescued_usd: what requests did not have to pay because pings had kept their prefix.
     potential: components as they would have done in mode sync, where requests were only observed.
     """
 
@@ -89,6 +91,9 @@ class Totals:
     histograms: dict[str, Histogram] = field(default_factory=dict)
     billed_usd: Decimal = Decimal(0)
     saved_usd: Decimal = Decimal(0)
+    not_kept: Counter[str] = field(default_factory=Counter)
+    pings_usd: Decimal = Decimal(0)
+    rescued_usd: Decimal = Decimal(0)
 
     def merge(self, other: Totals) -> None:
         """Add what other requests came to."""
@@ -106,6 +111,9 @@ class Totals:
             self.histograms.setdefault(name, Histogram()).merge(histogram)
         self.billed_usd += other.billed_usd
         self.saved_usd += other.saved_usd
+        self.not_kept.update(other.not_kept)
+        self.pings_usd += other.pings_usd
+        self.rescued_usd += other.rescued_usd
 
     def copy(self) -> Totals:
         copied = Totals()

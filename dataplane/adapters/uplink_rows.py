@@ -97,6 +97,7 @@ def row_of(record: Record, reported: Reported) -> RequestRow:
         snapshot=record.snapshot,
         variant=record.variant,
         arm=record.arm,
+        origin=record.origin,
         **_outcome(record),
         **_tokens(record),
         **_durations(record),

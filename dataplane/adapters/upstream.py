@@ -21,6 +21,7 @@ from dataplane.adapters.resolving import AddressRefusedError, CheckedResolver, P
 from dataplane.settings import Settings
 
 Headers = Sequence[tuple[bytes, bytes]]
+Body = bytes | bytearray
 IN_PIECES_BYTES = 1 << 20
 KEEP_ALIVE_S = 55  # stays below a peer's usual 60, so that an idle socket is ours to close
 _OWN_HEADERS = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
@@ -123,7 +124,7 @@ class UpstreamClient:
             self._session = None
 
     async def send(
-        self, method: str, url: str, headers: Headers, body: bytes | None, way: Way = STRAIGHT
+        self, method: str, url: str, headers: Headers, body: Body | None, way: Way = STRAIGHT
     ) -> Response:
         """Send one request and wait for the head of its answer. Raises UpstreamError.
 
@@ -139,7 +140,7 @@ class UpstreamClient:
                 raise UpstreamError("upstream_error", type(error).__name__) from error
 
     async def _attempt(
-        self, method: str, url: str, headers: Headers, body: bytes | None, way: Way
+        self, method: str, url: str, headers: Headers, body: Body | None, way: Way
     ) -> Response:
         if self._session is None:
             raise UpstreamError("upstream_error", "the client is not started")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import hmac
 import time
+from collections import Counter
 from collections.abc import Awaitable, Callable
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs
@@ -18,7 +19,7 @@ from dataplane.adapters.gatekeeper import is_direct_loopback
 from dataplane.adapters.http import Call, RefusedError
 from dataplane.adapters.sheets import Count
 from dataplane.adapters.snapshots import Tenant
-from dataplane.adapters.stats import counted, stored
+from dataplane.adapters.stats import counted, kept_alive, stored
 from dataplane.adapters.totals import Totals
 from dataplane.core import identity, tokens
 from dataplane.core.route import is_base
@@ -88,7 +89,7 @@ def stats(node: Node, tenant: str | None) -> dict[str, Any]:
     """The fields of /stats (03 section 6.1) for one tenant id, or for the whole process."""
     totals = node.telemetry.process if tenant is None else node.telemetry.of(tenant)
     return {
-        **_document(node, tenant, Count(totals, node.store.stats(tenant))),
+        **_document(node, tenant, Count(totals, node.store.stats(tenant)), node.keepalive.live),
         "scope": "process" if tenant is None else "tenant",
         "uptime_s": round(time.time() - node.started_at, 1),
         "inflight": node.inflight,
@@ -105,7 +106,7 @@ async def _host_stats(node: Node, tenant: str | None) -> dict[str, Any]:
         none = Count(Totals(), node.store.stats(tenant))
         count = await asyncio.to_thread(sheets.of_tenant, workers, tenant, none)
     return {
-        **_document(node, tenant, count),
+        **_document(node, tenant, count, whole.kept),
         "scope": "host",
         "uptime_s": round(time.time() - whole.started_at, 1),
         "inflight": whole.inflight,
@@ -114,11 +115,13 @@ async def _host_stats(node: Node, tenant: str | None) -> dict[str, Any]:
     }
 
 
-def _document(node: Node, tenant: str | None, count: Count) -> dict[str, Any]:
+def _document(node: Node, tenant: str | None, count: Count, kept: Counter[str]) -> dict[str, Any]:
+    """kept: threads whose caches are kept alive, by tenant."""
     snapshots, served = node.snapshots, node.snapshots.tenants.get(tenant or "")
     foreign = count.totals.unresolved["foreign_tenant"]
     return {
         **counted(count.totals),
+        **_kept_alive(node, tenant, count.totals, kept),
         **stored(count.store, node.publisher.disk_used_ratio),
         # Only the process as a whole says it: a tenant must not learn what others own.
         "expand_unresolved_foreign_tenant": foreign if tenant is None else 0,
@@ -133,6 +136,18 @@ def _document(node: Node, tenant: str | None, count: Count) -> dict[str, Any]:
             "last_nack": snapshots.last_nack or None,
         },
     }
+
+
+def _kept_alive(
+    node: Node, tenant: str | None, totals: Totals, kept: Counter[str]
+) -> dict[str, Any]:
+    """The object `keepalive`; left out where no document asks for it and none did."""
+    served = node.snapshots.tenants
+    asked = served.values() if tenant is None else filter(None, (served.get(tenant),))
+    wanted = any(each.plan.cache.keepalive for each in asked)
+    if not (wanted or totals.not_kept or totals.counts["keepalive_pings"]):
+        return {}
+    return {"keepalive": kept_alive(totals, kept.total() if tenant is None else kept[tenant])}
 
 
 def _mode(served: Tenant | None) -> str:

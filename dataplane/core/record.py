@@ -25,7 +25,8 @@ class Record:
     is known once the request was counted. outcome: ok, error, truncated or
     client_disconnect. error_type: what the provider called its error. pristine_resend: "", or how
     the unchanged body fared after the provider refused the changed one: recovered, or same.
-    variant: id of the configuration in force. arm: its part in a rollout.
+    variant: id of the configuration in force. arm: its part in a rollout. ping: "" for a request
+    of a client; of a keep-alive ping, how it ended: read, wrote or failed.
     """
 
     request_id: str
@@ -62,6 +63,11 @@ class Record:
     pristine_resend: str = ""
     variant: str = ""
     arm: str = BASE
+    ping: str = ""
+
+    @property
+    def origin(self) -> str:
+        return "keepalive" if self.ping else "agent"
 
     def take(self, outgoing: Outgoing) -> None:
         """Note what the request became."""

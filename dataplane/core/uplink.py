@@ -54,6 +54,7 @@ class ComponentRow(msgspec.Struct, frozen=True, omit_defaults=True):
 class RequestRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """One finished client request. at: ms since the epoch; durations in ms, None for unmeasured.
 
+    origin: agent, or keepalive for a ping of ours, which is spend and no request.
     cost_usd, saved_usd: decimal numbers, None for unknown. usage_known: the four tiers were
     reported. usage_miss: why they were not. replayed: decisions of earlier turns that were
     applied again.
@@ -70,6 +71,7 @@ class RequestRow(msgspec.Struct, frozen=True, omit_defaults=True):
     snapshot: str = ""
     variant: str = ""
     arm: str = "base"
+    origin: str = "agent"
     status: int = 0
     outcome: str = "ok"
     error_type: str = ""

@@ -14,6 +14,7 @@ import msgspec
 import uvicorn
 
 from dataplane.adapters.snapshot_file import FileSource
+from dataplane.adapters.uplink import Sink
 from dataplane.asgi import Node
 from dataplane.core.components import components
 from dataplane.core.config import resource
@@ -124,13 +125,14 @@ async def gateway(
     *,
     upstream: Mapping[str, Any] | None = None,
     secrets: Callable[[str], str | None] | None = None,
+    sink: Sink | None = None,
     **settings: Any,
 ) -> AsyncIterator[Gateway]:
     """Serve with uvicorn on a free port until the block is left."""
     bundle = state_dir / "snapshot.json"
     bundle.parent.mkdir(parents=True, exist_ok=True)
     bundle.write_bytes(resource.bundle(resources(specs, upstream_url, upstream)))
-    node = Node(Settings(state_dir / "state", **settings), FileSource(bundle), secrets)
+    node = Node(Settings(state_dir / "state", **settings), FileSource(bundle), secrets, sink)
     async with listening(node) as running:
         yield running
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable
 
-from dataplane.core.effects import OpenTurn
+from dataplane.core.effects import OpenTurn, Scope
 
 FLUSH_AFTER_S = 0.25
 Turns = list[OpenTurn]
@@ -22,6 +22,9 @@ class LaterTurns:
         self._write = write
         self._waiting: dict[tuple[str, str, str], OpenTurn] = {}
         self._timer: asyncio.TimerHandle | None = None
+
+    def __contains__(self, scope: Scope) -> bool:
+        return (scope.tenant, scope.session, scope.thread) in self._waiting
 
     def note(self, turn: OpenTurn) -> None:
         scope = turn.scope

@@ -8,13 +8,12 @@ refused, store_error; what then lands too late is taken back before the session'
 from __future__ import annotations
 
 import asyncio
-import math
 import secrets
 import time
 from collections.abc import Coroutine
-from dataclasses import replace
+from dataclasses import asdict, replace
 
-from dataplane.adapters.originals import REDIS_LIMITS, Purged, StoreLimits, StoreStats
+from dataplane.adapters.originals import REDIS_LIMITS, Purged, StoreLimits, StoreStats, Touch
 from dataplane.adapters.stores import redis_wire, retention
 from dataplane.adapters.stores.answers import TurnRead
 from dataplane.adapters.stores.cipher import UnknownKeyError
@@ -130,6 +129,8 @@ class RedisStore:
         if not wanted.decides and (known := self._views.of(wanted.scope).noted(wanted)):
             self._later.note(wanted)
             return known
+        if wanted.scope in self._later:
+            self._later.flush()  # or it would be written over this one
         try:
             async with asyncio.timeout(self._patience_s(tenant)):
                 await self._link.ready()
@@ -178,6 +179,23 @@ class RedisStore:
                 return Recalled(read.lookup.found, read.lookup.original, read.lookup.component)
             await asyncio.sleep(RECALL_PAUSE_S)
         return Recalled(Found.STORE_ERROR)
+
+    async def touch_turn(self, wanted: Touch) -> bool:
+        tenant = wanted.scope.tenant
+        message = Message(self._tenants.tally(tenant).limits, **asdict(wanted))
+        self._later.flush()
+        try:
+            async with asyncio.timeout(self._patience_s(tenant)):
+                await self._settled(tenant, wanted.scope.session)
+                answer, _ = await self._tenants.write(
+                    tenant, wanted.at, "touch_turn", lambda _: message
+                )
+        except _FAILURES as error:
+            self._report(tenant, error)
+            return False
+        if moved := bool(answer.own[0]):
+            self._views.of(wanted.scope).turn.touch(wanted)
+        return moved
 
     async def purge_tenant(self, tenant: str) -> Purged:
         self._later.flush()
@@ -369,16 +387,7 @@ class RedisStore:
     def _unavailable(self, wanted: Commit, tally: TenantTally, error: Exception) -> Committed:
         if isinstance(error, (TimeoutError, ShortCountError)):
             tally.counted["commit_timeouts"] += 1
-        tally.counted["stash_missing"] += self._left_dangling(wanted, tally.limits)
+        view = self._views.of(wanted.scope)
+        tally.counted["stash_missing"] += view.left_dangling(wanted, tally.limits)
         refused = {payload.marker_id: Refused.UNAVAILABLE for payload in wanted.payloads}
         return Committed(frozenset(), refused)
-
-    def _left_dangling(self, wanted: Commit, limits: StoreLimits) -> int:
-        """How many markers are sent again although their originals are not known to be live."""
-        owned = self._views.of(wanted.scope).owned
-        expiries = (
-            owned[payload.marker_id] + limits.ttl_s if payload.marker_id in owned else -math.inf
-            for payload in wanted.payloads
-            if payload.renews
-        )
-        return sum(not retention.BATCHED.is_live(expires, wanted.at) for expires in expiries)

@@ -133,6 +133,8 @@ class SqliteStore:
         if not wanted.decides and (known := self._views.of(wanted.scope).noted(wanted)):
             self._later.note(wanted)
             return known
+        if wanted.scope in self._later:
+            self._later.flush()  # or it would be written over this one
         try:
             async with asyncio.timeout(self._patience_s(tenant)):
                 file = await self._writable(tenant, wanted.at)

@@ -55,6 +55,8 @@ CREDENTIAL_MISSING = Gate("credential_missing", "The held provider key cannot be
 NEWER_REQUEST = Gate("newer_request", "The thread went on elsewhere, or its record was not found.")
 CACHE_EXPIRED = Gate("cache_expired", "The provider's copy has run out: a ping would write it.")
 REFUSED_BY_PROVIDER = Gate("refused_by_provider", "The provider refused the ping.")
+PINGS_SPENT = Gate("pings_spent", "Every ping that the document allows was sent.")
+FAULT = Gate("fault", "A fault of ours while a ping was sent; the log has it.")
 DEADLINE = Gate("deadline", "The time for which anything may be kept is over.")
 
 # Only this one leaves the thread in memory: a later ping may find room.
@@ -65,7 +67,7 @@ GATES = (
     NO_CACHE_ACTIVITY, LONG_LIFETIME, BODY_TOO_LARGE, THINKING_ENABLED, PREFIX_BELOW_MIN,
     PRICE_UNKNOWN, TOO_EXPENSIVE, CANNOT_PAY, NO_PINGS_ALLOWED, STOPPED_AFTER_WRITE, NO_ROOM,
     CONSENT_WITHDRAWN, CONFIGURATION_CHANGED, TENANT_GONE, TOKEN_REVOKED, CREDENTIAL_MISSING,
-    NEWER_REQUEST, CACHE_EXPIRED, REFUSED_BY_PROVIDER, DEADLINE, NO_SLACK,
+    NEWER_REQUEST, CACHE_EXPIRED, REFUSED_BY_PROVIDER, PINGS_SPENT, FAULT, DEADLINE, NO_SLACK,
 )  # fmt: skip
 
 

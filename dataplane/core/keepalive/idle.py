@@ -36,6 +36,11 @@ class Idle:
         return self.began_at + (self.max_pings + 1) * self.idle_s
 
     @property
+    def next_at(self) -> float:
+        """When something happens by itself."""
+        return min(self.due_at, self.ends_at)
+
+    @property
     def is_spent(self) -> bool:
         return self.pings >= self.max_pings or self.due_at >= self.ends_at
 

@@ -18,6 +18,24 @@ function calls.record_turns()
   return {}
 end
 
+-- A ping, which restarts a thread's clock and is no turn; 0 where the thread went on.
+function calls.touch_turn()
+  local scope, at = args.scope, args.at
+  local turn = past_turn(scope.session, scope.thread)
+  if not turn or turn.at ~= args.since then
+    return { 0 }
+  end
+  turn.at = at
+  put_turn(scope.session, scope.thread, turn)
+  local alias_turn = scope.alias ~= '' and scope.alias ~= scope.session
+    and past_turn(scope.alias, scope.thread)
+  if alias_turn then
+    alias_turn.at = math.max(alias_turn.at, at)
+    put_turn(scope.alias, scope.thread, alias_turn)
+  end
+  return { 1 }
+end
+
 -- Originals, owners, ledger and decisions: all of them become durable, or none. A commit that was
 -- given up meanwhile does nothing.
 function calls.commit()

@@ -127,6 +127,17 @@ async def test_a_turn_that_was_only_noted_can_be_touched(store: Store) -> None:
     assert noted.previous == PastTurn(3, NOW + 290, 300, offered=False)
 
 
+async def test_a_turn_that_was_only_noted_is_not_written_over_a_later_one(store: Store) -> None:
+    await turn(store, at=NOW)
+    undecided = OpenTurn(ALICE, 3, NOW + 10, 300, offered=False, decides=False)
+    await store.open_turn(undecided)
+
+    await turn(store, messages=5, at=NOW + 20)
+    assert not await store.touch_turn(Touch(ALICE, NOW + 290, since=NOW + 10))
+
+    assert await store.touch_turn(Touch(ALICE, NOW + 300, since=NOW + 20))
+
+
 async def test_a_store_that_keeps_nothing_touches_nothing() -> None:
     assert not await OffStore().touch_turn(Touch(ALICE, NOW + 280, since=NOW))
 
