@@ -18,7 +18,8 @@ At = tuple[int, RequestRow]  # ms by our clock, and the request
 def turns(rows: Sequence[At], additions: Additions) -> list[int]:
     """The number of each request within its session, from 1; the sessions are brought up to date.
 
-    Requests outside a session have number 0.
+    Requests outside a session have number 0, and so have pings, which are spend of their session
+    and no turn of it.
     """
     known = _sessions(row for _, row in rows)
     numbers = []
@@ -27,6 +28,11 @@ def turns(rows: Sequence[At], additions: Additions) -> list[int]:
             numbers.append(0)
             continue
         name = (row.tenant, row.session)
+        if row.origin != "agent":
+            numbers.append(0)
+            if name in known:
+                known[name].cost_usd += cost_of(row) or 0
+            continue
         if name not in known:
             known[name] = SessionRecord(
                 tenant_uid=row.tenant,

@@ -58,6 +58,7 @@ def request_row(row: RequestRow, batch: Batch, *, at: int, turn: int) -> Row:
         "effective_hash": row.snapshot,
         "variant": row.variant,
         "arm": row.arm,
+        "origin": row.origin,
         **_outcome(row),
         **_tokens(row),
         "added_ms": row.added_ms,

@@ -104,6 +104,7 @@ ALIKE: dict[str, Any] = {
     "effective_hash": "",
     "variant": "",
     "arm": "base",
+    "origin": "agent",
     "status": 200,
     "outcome": "ok",
     "error_code": "",

@@ -77,9 +77,14 @@ def _list_row(row: RequestRow, labels: Mapping[str, str]) -> ListRow:
         after=after,
         cost=usd(row.cost_usd),
         took=duration(record.serve_ms),
-        bypassed=record.bypassed.replace("_", " "),
+        bypassed="keep-alive ping" if is_ping(record) else record.bypassed.replace("_", " "),
         missing=record.expand_missing,
     )
+
+
+def is_ping(record: RequestRecord) -> bool:
+    """It is ours and no client's."""
+    return record.origin == "keepalive"
 
 
 def _sizes(record: RequestRecord) -> tuple[Figure, Figure]:

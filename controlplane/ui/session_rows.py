@@ -189,7 +189,7 @@ def bars_of(record: RequestRecord, widest: int) -> list[Bar]:
 
 
 def _note(record: RequestRecord) -> str:
-    said = []
+    said = ["keep-alive ping"] if record.origin == "keepalive" else []
     if record.bypassed:
         said.append(f"not shaped: {record.bypassed.replace('_', ' ')}")
     if record.compacted:

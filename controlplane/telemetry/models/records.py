@@ -10,6 +10,7 @@ from controlplane.telemetry.usd import UsdField
 class RequestRecord(models.Model):
     """One finished client request. at: its instant; node_at: what the node's own clock said.
 
+    origin: agent, or keepalive for a ping of ours, which is spend and no turn of the session.
     arm: base or candidate of a rollout. bypassed: why it was sent as it came, "" for shaped.
     accounting: complete, partial (the price is unknown) or missing (the usage is unknown).
     """
@@ -29,6 +30,7 @@ class RequestRecord(models.Model):
     effective_hash = models.CharField(max_length=80, blank=True)
     variant = models.CharField(max_length=64, blank=True)
     arm = models.CharField(max_length=16, default="base")
+    origin = models.CharField(max_length=16, default="agent")
 
     status = models.IntegerField()
     outcome = models.CharField(max_length=32)

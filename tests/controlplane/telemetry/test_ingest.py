@@ -213,6 +213,16 @@ def test_a_session_is_one_only_within_its_tenant() -> None:
     assert [each.turn for each in orchid] == [1, 2]
 
 
+def test_a_ping_is_spend_of_its_session_and_no_turn_of_it() -> None:  # 03 case 138
+    ping = row(2, cost_usd="0.006", origin="keepalive")
+    ingest(batch(1, [row(1), ping, row(3)]), received_at=NOW)
+
+    session = SessionRecord.objects.get()
+    assert (session.requests, session.cost_usd) == (2, Decimal("0.0158"))
+    kept = RequestRecord.objects.order_by("id").values_list("origin", "turn")
+    assert list(kept) == [("agent", 1), ("keepalive", 0), ("agent", 2)]
+
+
 def test_new_sessions_are_counted_once() -> None:
     ingest(batch(1, [row(1), row(2)]), received_at=NOW)
     ingest(batch(2, [row(3), row(4, session="s2")]), received_at=NOW)
