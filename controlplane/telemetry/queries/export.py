@@ -19,8 +19,8 @@ MAY = "export:create"
 COLUMNS = (
     "uid", "at", "tenant_uid", "session_uid", "thread", "turn", "node_id", "route", "provider",
     "model", "effective_hash", "variant", "arm", "origin", "status", "outcome", "error_code",
-    "bypassed", "cache_phase", "streamed", "sse_buffered", "rounds", "tokens_before", "tokens_after",
-    "attempted_tokens", "saved_unique", "fresh_input", "cache_read", "cache_write",
+    "bypassed", "cache_phase", "streamed", "sse_buffered", "rounds", "tokens_before",
+    "tokens_after", "attempted_tokens", "saved_unique", "fresh_input", "cache_read", "cache_write",
     "cache_write_1h", "output", "cost_usd", "saved_usd", "accounting", "usage_miss", "added_ms",
     "upstream_ms", "first_byte_ms", "serve_ms", "expands", "expand_tokens", "expand_missing",
     "expand_malformed",
