@@ -13,7 +13,7 @@ DEV_STAMP := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
 .PHONY: help install lock fmt check fmt-check lint types imports test test-core test-rest \
-        test-browser crash-test soak docs docs-check run demo screenshots bench bench-watching
+        test-postgres test-browser crash-test soak docs docs-check run demo screenshots bench bench-watching
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -68,7 +68,7 @@ imports: $(DEV_STAMP) ## Check the import contracts
 	$(BIN)/lint-imports
 
 # Browser tests run last and alone: their event loop does not tolerate other tests' loops.
-test: test-core test-rest test-browser ## Run every test
+test: test-core test-rest test-postgres test-browser ## Run every test
 
 test-core: $(DEV_STAMP) ## Run the tests of the pure core, without Django
 	$(PYTEST) tests/dataplane/core -p no:django
@@ -76,6 +76,13 @@ test-core: $(DEV_STAMP) ## Run the tests of the pure core, without Django
 # A Redis or PostgreSQL of the tests' own is started here, once a test asks for one.
 test-rest: $(DEV_STAMP)
 	$(PYTEST) tests --ignore=tests/dataplane/core -m "not browser" -n $(TEST_WORKERS) --dist loadfile
+
+# What locks, constraints and the order of commits decide, once more on a server's database.
+ON_POSTGRES ?= $(addprefix tests/controlplane/,test_races.py audit jobs prices \
+  configs/test_save_version.py configs/test_plans.py fleet/test_publishing.py telemetry/test_ingest.py)
+
+test-postgres: $(DEV_STAMP) ## Run the tests of the control plane that a PostgreSQL may fail
+	$(BIN)/python -m tests.on_postgres -q -n $(TEST_WORKERS) --dist loadfile $(ON_POSTGRES)
 
 test-browser: $(DEV_STAMP)
 	DJANGO_ALLOW_ASYNC_UNSAFE=1 $(PYTEST) tests -m browser

@@ -1,9 +1,13 @@
-"""Which of the two databases a table lives in (04 sections 0.5 and 1.8)."""
+"""Which of the two databases a table lives in, and who writes when (04 sections 0.5 and 1.8)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from enum import IntEnum
 from typing import Any
 
+from django.db import connections
 from django.db.models import Model
 
 TELEMETRY = "telemetry"
@@ -28,3 +32,35 @@ class ByAppLabel:
 
 def _alias(app_label: str) -> str:
     return TELEMETRY if app_label == TELEMETRY else DEFAULT
+
+
+class Turn(IntEnum):
+    """What several processes do one after the other where a server's database serves them all."""
+
+    REPORTS = 0x68720001
+    MIGRATIONS = 0x68720002
+
+
+def take_turn(turn: Turn, alias: str) -> None:
+    """Within a transaction: wait for those that began before, and let the others wait until its
+    end. A file lets only one begin to write anyway.
+    """
+    connection = connections[alias]
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_advisory_xact_lock(%s)", [turn.value])
+
+
+@contextmanager
+def in_turn(turn: Turn, alias: str) -> Iterator[None]:
+    """The same around several transactions."""
+    connection = connections[alias]
+    if connection.vendor != "postgresql":
+        yield
+        return
+    with connection.cursor() as cursor:
+        cursor.execute("SELECT pg_advisory_lock(%s)", [turn.value])
+        try:
+            yield
+        finally:
+            cursor.execute("SELECT pg_advisory_unlock(%s)", [turn.value])

@@ -9,14 +9,15 @@ from pathlib import Path
 
 from django.core.management import call_command
 
-from controlplane.databases import DEFAULT, TELEMETRY
+from controlplane.databases import DEFAULT, TELEMETRY, Turn, in_turn
 from controlplane.settings.environment import private_file
 
 
 def migrate() -> None:
     """Both databases; the telemetry one is made anew where somebody removed it."""
-    for alias in (DEFAULT, TELEMETRY):
-        call_command("migrate", database=alias, verbosity=0, interactive=False)
+    with in_turn(Turn.MIGRATIONS, DEFAULT):
+        for alias in (DEFAULT, TELEMETRY):
+            call_command("migrate", database=alias, verbosity=0, interactive=False)
 
 
 @contextmanager

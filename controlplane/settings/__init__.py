@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import os
 from pathlib import Path
 from typing import Any
 
-from controlplane.settings.environment import from_process, private_file
+from controlplane.settings import databases
+from controlplane.settings.environment import from_process
 
 ENVIRONMENT = from_process()
 BASE_DIR = Path(__file__).resolve().parent.parent.parent
@@ -88,37 +88,7 @@ TEMPLATES: list[dict[str, Any]] = [
 
 FORM_RENDERER = "controlplane.ui.form_rendering.FieldsAsDesigned"
 
-
-def sqlite(file: str, *, synchronous: str, first: str = "") -> dict[str, Any]:
-    """A database in the data directory. first: what must be said before there is a table.
-
-    IMMEDIATE takes the write lock at BEGIN, where waiting is possible; a deferred transaction
-    that wants to write later fails at once instead.
-    """
-    return {
-        "ENGINE": "django.db.backends.sqlite3",
-        "NAME": private_file(ENVIRONMENT.data_dir / f"{file}.sqlite3"),
-        "OPTIONS": {
-            "transaction_mode": "IMMEDIATE",
-            "timeout": 10,
-            "init_command": (
-                f"{first}PRAGMA journal_mode=WAL; PRAGMA synchronous={synchronous}; "
-                "PRAGMA foreign_keys=ON;"
-            ),
-        },
-        # A file, so that several threads see it; one per process, so that test runs never meet.
-        "TEST": {"NAME": str(ENVIRONMENT.data_dir / f"test-{file}-{os.getpid()}.sqlite3")},
-    }
-
-
-DATABASES: dict[str, dict[str, Any]] = {
-    "default": sqlite("control", synchronous="FULL"),
-    # Much is written here and little would be missed: a power cut may take the last batches.
-    # What retention removes is given back to the disk page by page.
-    "telemetry": sqlite(
-        "telemetry", synchronous="NORMAL", first="PRAGMA auto_vacuum=INCREMENTAL; "
-    ),
-}
+DATABASES: dict[str, dict[str, Any]] = databases.both(ENVIRONMENT)
 DATABASE_ROUTERS = ["controlplane.databases.ByAppLabel"]
 
 AUTH_USER_MODEL = "accounts.User"

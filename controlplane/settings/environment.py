@@ -6,7 +6,7 @@ import base64
 import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from ipaddress import ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -47,6 +47,8 @@ class Environment:
     node_token: str = ""
     telemetry_max_bytes: int = 5 << 30
     channel_redis: str = ""
+    database_url: str = field(default="", repr=False)
+    telemetry_database_url: str = field(default="", repr=False)
     second_factor: str = "auto"
     trusted_proxies: tuple[str, ...] = ()
 
@@ -94,6 +96,8 @@ def read(env: Mapping[str, str]) -> Environment:
         ),
         celery_broker=env.get("HEADRACE_CELERY_BROKER", ""),
         channel_redis=env.get("HEADRACE_CHANNEL_REDIS", ""),
+        database_url=env.get("HEADRACE_DATABASE_URL", ""),
+        telemetry_database_url=env.get("HEADRACE_TELEMETRY_DATABASE_URL", ""),
         node_token=env.get("HEADRACE_NODE_TOKEN", ""),
         second_factor=one_of(SECOND_FACTOR, env, "HEADRACE_SECOND_FACTOR"),
         trusted_proxies=networks(env.get("HEADRACE_TRUSTED_PROXIES", "")),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from django.db import transaction
 from msgspec.structs import replace
 
-from controlplane.databases import TELEMETRY
+from controlplane.databases import TELEMETRY, Turn, take_turn
 from controlplane.telemetry import hooks
 from controlplane.telemetry.bucket_rows import Additions
 from controlplane.telemetry.inserting import insert
@@ -25,6 +25,7 @@ def ingest(batch: Batch, *, received_at: int) -> bool:
     Raises django.db.DatabaseError when nothing of it was stored; it may be given again.
     """
     with transaction.atomic(using=TELEMETRY):
+        take_turn(Turn.REPORTS, TELEMETRY)  # or a stream would read past what is not committed yet
         if admitted(batch, received_at) is None:
             return False
         shift = shift_of(batch, received_at)

@@ -161,7 +161,10 @@ def database_rows() -> list[DatabaseRow]:
 def _database(alias: str) -> DatabaseRow:
     connection = connections[alias]
     if connection.vendor != "sqlite":
-        return DatabaseRow(alias, connection.vendor, UNKNOWN, UNKNOWN)
+        with connection.cursor() as cursor:
+            cursor.execute("SELECT pg_database_size(current_database())")
+            size = bytes_of(cursor.fetchone()[0])
+        return DatabaseRow(alias, "PostgreSQL", size, UNKNOWN)
     path = Path(str(connection.settings_dict["NAME"]))
     return DatabaseRow(alias, "SQLite", _size(path), _size(path.with_name(f"{path.name}-wal")))
 

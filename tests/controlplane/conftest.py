@@ -33,10 +33,25 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 def django_db_setup(django_db_setup: None, django_db_blocker: Any) -> None:
     """Emptying tables after a transactional test is a DELETE, which write-once tables refuse."""
     with django_db_blocker.unblock(), connection.cursor() as cursor:
-        cursor.execute("SELECT name FROM sqlite_master WHERE type='trigger'")
-        for (name,) in cursor.fetchall():
+        for name, table in triggers(cursor):
             if name.endswith("_no_delete"):
-                cursor.execute(f"DROP TRIGGER {name}")
+                drop_trigger(cursor, name, table)
+
+
+def triggers(cursor: Any) -> list[tuple[str, str]]:
+    """The name and the table of each of our triggers."""
+    if connection.vendor == "sqlite":
+        cursor.execute("SELECT name, tbl_name FROM sqlite_master WHERE type = 'trigger'")
+    else:
+        cursor.execute(
+            "SELECT tgname, tgrelid::regclass::text FROM pg_trigger WHERE NOT tgisinternal"
+        )
+    return list(cursor.fetchall())
+
+
+def drop_trigger(cursor: Any, name: str, table: str) -> None:
+    where = "" if connection.vendor == "sqlite" else f" ON {table}"
+    cursor.execute(f"DROP TRIGGER {name}{where}")
 
 
 @pytest.fixture(autouse=True)

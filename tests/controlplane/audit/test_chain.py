@@ -16,6 +16,7 @@ from controlplane.audit.models import AuditEvent, TrailHead
 from controlplane.audit.origin import Origin, coming_from
 from controlplane.audit.queries import Filters, trail, verify
 from controlplane.cli import main as headrace
+from tests.controlplane.conftest import drop_trigger
 
 pytestmark = pytest.mark.django_db
 HERE, THERE = "org_1", "org_2"
@@ -30,7 +31,7 @@ def write(count: int = 5, organisation: str = HERE, **more: Any) -> list[AuditEv
 def unlocked() -> Iterator[Any]:
     """A cursor of somebody who can get past the triggers."""
     with connection.cursor() as cursor:
-        cursor.execute("DROP TRIGGER audit_auditevent_no_update")
+        drop_trigger(cursor, "audit_auditevent_no_update", "audit_auditevent")
         yield cursor
 
 

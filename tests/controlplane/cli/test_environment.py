@@ -6,9 +6,11 @@ from __future__ import annotations
 import base64
 import stat
 from pathlib import Path
+from typing import Any
 
 import pytest
 
+from controlplane.settings import databases
 from controlplane.settings.environment import pairs, ports, read, sealing_keys
 
 KEY = base64.b64encode(bytes(32)).decode()
@@ -112,3 +114,44 @@ def test_upstreams_are_pairs_of_dialect_and_address() -> None:
     }
     with pytest.raises(ValueError, match="dialect=URL"):
         pairs("https://a")
+
+
+def on_a_server(tmp_path: Path, control: str, telemetry: str) -> dict[str, dict[str, Any]]:
+    urls = {"HEADRACE_DATABASE_URL": control, "HEADRACE_TELEMETRY_DATABASE_URL": telemetry}
+    return databases.both(read({"HEADRACE_DATA_DIR": str(tmp_path), **urls}))
+
+
+def test_both_databases_may_be_on_a_server(tmp_path: Path) -> None:
+    found = on_a_server(
+        tmp_path,
+        "postgresql://head:p%40ss@db.example.com:5433/control?sslmode=require",
+        "postgresql://head@/telemetry?host=/run/postgresql",
+    )
+
+    control, telemetry = found["default"], found["telemetry"]
+    assert (control["HOST"], control["PORT"], control["NAME"]) == (
+        "db.example.com",
+        "5433",
+        "control",
+    )
+    assert (control["USER"], control["PASSWORD"]) == ("head", "p@ss")
+    assert control["OPTIONS"] == {"sslmode": "require"}
+    assert (telemetry["HOST"], telemetry["NAME"]) == ("/run/postgresql", "telemetry")
+
+
+@pytest.mark.parametrize(
+    ("control", "telemetry", "named"),
+    [
+        ("postgresql://h/one", "", "are set together"),
+        ("postgresql://h/one", "postgresql://h/one", "a database of its own"),
+        ("mysql://me:secret@h/one", "postgresql://h/two", "HEADRACE_DATABASE_URL is not of"),
+        ("postgresql://h/one", "postgresql://me:secret@h", "HEADRACE_TELEMETRY_DATABASE_URL is"),
+    ],
+)
+def test_databases_that_cannot_be_meant_are_refused_without_their_password(
+    tmp_path: Path, control: str, telemetry: str, named: str
+) -> None:
+    with pytest.raises(ValueError, match=named) as refused:
+        on_a_server(tmp_path, control, telemetry)
+
+    assert "secret" not in str(refused.value)

@@ -1,0 +1,82 @@
+"""The two databases as Django is told of them: files of their own, or a PostgreSQL server's."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+from typing import Any
+from urllib.parse import parse_qsl, unquote, urlsplit
+
+from controlplane.settings.environment import Environment, private_file
+
+SCHEMES = ("postgresql", "postgres")
+
+
+def both(environment: Environment) -> dict[str, dict[str, Any]]:
+    """The control database and that of telemetry; ValueError names a setting that is wrong."""
+    urls = (environment.database_url, environment.telemetry_database_url)
+    if any(urls) and (not all(urls) or urls[0] == urls[1]):
+        raise ValueError(
+            "HEADRACE_DATABASE_URL and HEADRACE_TELEMETRY_DATABASE_URL are set together, each to "
+            "a database of its own; both may be on one server"
+        )
+    if all(urls):
+        return {
+            "default": postgres("HEADRACE_DATABASE_URL", urls[0]),
+            "telemetry": postgres("HEADRACE_TELEMETRY_DATABASE_URL", urls[1]),
+        }
+    return {
+        "default": sqlite(environment.data_dir / "control.sqlite3", synchronous="FULL"),
+        # Much is written here and little would be missed: a power cut may take the last batches.
+        # What retention removes is given back to the disk page by page.
+        "telemetry": sqlite(
+            environment.data_dir / "telemetry.sqlite3",
+            synchronous="NORMAL",
+            first="PRAGMA auto_vacuum=INCREMENTAL; ",
+        ),
+    }
+
+
+def postgres(name: str, url: str) -> dict[str, Any]:
+    """A database of a server; what follows "?" are connection options of libpq, a socket's `host`
+    among them. name: of the setting, for the error, which never repeats a password.
+
+    No connection outlives its request: each request has a thread of its own, and a connection
+    kept in one that has ended would only be closed when it is collected.
+    """
+    parts = urlsplit(url)
+    options = dict(parse_qsl(parts.query))
+    database = unquote(parts.path.lstrip("/"))
+    if parts.scheme not in SCHEMES or not database:
+        raise ValueError(f"{name} is not of the form postgresql://user:password@host:port/database")
+    return {
+        "ENGINE": "django.db.backends.postgresql",
+        "NAME": database,
+        "USER": unquote(parts.username or ""),
+        "PASSWORD": unquote(parts.password or ""),
+        "HOST": options.pop("host", parts.hostname or ""),
+        "PORT": str(parts.port or ""),
+        "OPTIONS": options,
+    }
+
+
+def sqlite(file: Path, *, synchronous: str, first: str = "") -> dict[str, Any]:
+    """A database in the data directory. first: what must be said before there is a table.
+
+    IMMEDIATE takes the write lock at BEGIN, where waiting is possible; a deferred transaction
+    that wants to write later fails at once instead.
+    """
+    return {
+        "ENGINE": "django.db.backends.sqlite3",
+        "NAME": private_file(file),
+        "OPTIONS": {
+            "transaction_mode": "IMMEDIATE",
+            "timeout": 10,
+            "init_command": (
+                f"{first}PRAGMA journal_mode=WAL; PRAGMA synchronous={synchronous}; "
+                "PRAGMA foreign_keys=ON;"
+            ),
+        },
+        # A file, so that several threads see it; one per process, so that test runs never meet.
+        "TEST": {"NAME": str(file.with_name(f"test-{file.stem}-{os.getpid()}.sqlite3"))},
+    }
