@@ -13,6 +13,8 @@ from controlplane.ui import (
     config_merge,
     config_text,
     explained,
+    preset_compare,
+    preset_new,
     presets,
 )
 
@@ -43,8 +45,12 @@ urlpatterns = [
     path(f"{VERSION}/restore", config_history.restore, name="config-restore"),
     path(f"{DOCUMENT}/diff", config_history.diff, name="config-diff"),
     path("presets", presets.presets, name="presets"),
+    path("presets/new", preset_new.new, name="preset-new"),
+    path("presets/compare", preset_compare.compared, name="preset-compare"),
     path(PRESET, presets.one, name="preset"),
     path(f"{PRESET}/clone", presets.clone, name="preset-clone"),
+    path(f"{PRESET}/describe", preset_new.describe, name="preset-describe"),
+    path(f"{PRESET}/offer", preset_new.offer, name="preset-offer"),
     path(f"{PRESET}/archive", presets.archive, name="preset-archive"),
     path(f"{PRESET_VERSION}/promotion", presets.ask_promotion, name="preset-promotion"),
     path(f"{PRESET_VERSION}/promote", presets.make_promotion, name="preset-promote"),

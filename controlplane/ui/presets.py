@@ -17,6 +17,7 @@ from controlplane.accounts.scopes import Scope, scope_of_user
 from controlplane.configs import visible
 from controlplane.configs.actions import promote
 from controlplane.configs.models import ConfigVersion, Preset
+from controlplane.configs.preset_offers import pinned_elsewhere
 from controlplane.configs.preset_rows import PresetRow, preset_rows
 from controlplane.configs.presets import Beginning, archive_preset, create_preset
 from controlplane.configs.queries import versions
@@ -24,6 +25,7 @@ from controlplane.configs.usage import Usage, usage_of
 from controlplane.ui.changes import summary
 from controlplane.ui.config_forms import CloneForm
 from controlplane.ui.frame import PersonRequest, page
+from controlplane.ui.preset_compare import base_of
 from controlplane.ui.preset_words import Steps, steps
 from dataplane.core.config.presets import BUILT_IN, find
 from dataplane.core.config.problems import ConfigError
@@ -48,7 +50,8 @@ class Card:
 @require_safe
 def presets(request: PersonRequest) -> HttpResponse:
     scope = scope_of_user(request.user)
-    rows = preset_rows(scope, archived="archived" in request.GET)
+    every = preset_rows(scope, archived="archived" in request.GET)
+    rows = [row for row in every if found_by(row, request.GET.get("q", ""))]
     texts = {one.uid: _promoted_text(one) for one in visible.presets(scope)}
     cards = [
         Card(row, steps(texts.get(row.uid) or packaged(row.name), row.pipeline)) for row in rows
@@ -59,9 +62,18 @@ def presets(request: PersonRequest) -> HttpResponse:
             ("Packaged with the product", [card for card in cards if card.row.is_packaged]),
         ),
         "has_archived": "archived" in request.GET,
-        "is_empty": not cards,
+        "wanted": request.GET.get("q", ""),
+        "may_create": scope.organisations(WRITE).exists(),
+        "is_empty": not every,
+        "is_unfound": bool(every) and not cards,
     }
     return page(request, "configs/presets.html", context, here=HERE)
+
+
+def found_by(row: PresetRow, wanted: str) -> bool:
+    """Whether every word stands in its name, title, description, labels or pipeline."""
+    told = " ".join((row.name, row.title, row.description, *row.labels, *row.pipeline)).lower()
+    return all(word in told for word in wanted.lower().split())
 
 
 def packaged(name: str) -> str:
@@ -84,6 +96,7 @@ def preset_page(
     row = _row_of(scope, preset)
     own = visible.presets(scope).filter(uid=row.uid).first() if row.uid else None
     source = _promoted_text(own) if own else packaged(row.name)
+    usage = _usage(scope, row.name, own)
     context = {
         "row": row,
         "handle": preset,
@@ -91,7 +104,9 @@ def preset_page(
         "own": own,
         "source": source,
         "versions": versions(own.document) if own else (),
-        "usage": _usage(scope, row.name, own),
+        "usage": usage,
+        "base": base_of(scope, row.cloned_from, row.organisation) if row.base_changed else None,
+        "behind": [user.name for user in pinned_elsewhere(usage.users, row.version)],
         "may_write": own is not None and visible.may_write(scope, own.document),
         "places": list(scope.organisations(WRITE)),
         "name": "",
