@@ -39,10 +39,10 @@ class NewPresetForm(forms.Form):
     )
     title = forms.CharField(max_length=120, required=False)
     start = forms.ChoiceField(label="Begin with", required=False)
-    file = forms.FileField(required=False, help_text="Or a file with a text.")
+    file = forms.FileField(required=False, help_text="A document that was kept elsewhere.")
     source = forms.CharField(
         label="Text, YAML", max_length=MAX_SOURCE, required=False, strip=False,
-        widget=forms.Textarea(attrs={"rows": 8, "class": "code", "spellcheck": "false"}),
+        widget=forms.Textarea(attrs={"class": "input code", "spellcheck": "false", "wrap": "off"}),
     )  # fmt: skip
 
     def __init__(self, scope: Scope, *given: object) -> None:
@@ -52,6 +52,8 @@ class NewPresetForm(forms.Form):
         organisation, start = self.fields["organisation"], self.fields["start"]
         assert isinstance(organisation, forms.ChoiceField)  # noqa: S101  as declared above
         assert isinstance(start, forms.ChoiceField)  # noqa: S101
+        for field in (organisation, self.fields["name"], self.fields["title"], start):
+            field.widget.attrs["class"] = "input"
         organisation.choices = [(one.uid, one.name) for one in places]
         tenants = scope.tenants("config:read").select_related("organisation")
         runs = [(one.uid, f"what {one.organisation.slug}/{one.slug} runs now") for one in tenants]

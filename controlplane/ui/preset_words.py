@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from controlplane.ui.numerals import plural
 from dataplane.core.components import components
 from dataplane.core.config.parse import parse
 from dataplane.core.config.tree import SequenceNode, to_values
@@ -35,6 +36,14 @@ class Steps:
     def missing(self) -> tuple[str, ...]:
         """What this build cannot run: while it is named, no tenant can follow the preset."""
         return tuple(step.name for step in self.each if step.lacks)
+
+    @property
+    def lacking(self) -> str:
+        """How much of it cannot run here, "" when all of it can."""
+        count = len(self.missing)
+        return (
+            f"{count} of {plural(len(self.each), 'step')} cannot run in this build" if count else ""
+        )
 
     @property
     def removes(self) -> bool:
