@@ -163,7 +163,8 @@ class Hub:
     async def _follow(self) -> None:
         while True:
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._woken.wait(), self._look_s)
+                async with asyncio.timeout(self._look_s):
+                    await self._woken.wait()
             self._woken.clear()
             try:
                 async with self._looking:

@@ -206,7 +206,8 @@ class LiveSocket(AsyncWebsocketConsumer):
         while len(self._unacknowledged) >= WINDOW:
             self._progress.clear()
             with contextlib.suppress(TimeoutError):
-                await asyncio.wait_for(self._progress.wait(), STUCK_S)
+                async with asyncio.timeout(STUCK_S):
+                    await self._progress.wait()
                 continue
             return False
         return True

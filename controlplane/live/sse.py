@@ -82,7 +82,8 @@ class EventStreams:
                 task.cancel()
             await asyncio.gather(writing, gone, return_exceptions=True)
         with contextlib.suppress(OSError, TimeoutError):
-            await asyncio.wait_for(_end(send), WRITE_S)
+            async with asyncio.timeout(WRITE_S):
+                await _end(send)
 
     async def _write(self, reader: Subscriber, asked: Asked, send: Send) -> None:
         """Until the reader leaves, or may not read any more, or stops reading."""
@@ -92,7 +93,8 @@ class EventStreams:
             frames, head = await reader.take(BEAT_S)
             body = event_stream(frames or [BEAT], head)
             chunk = {"type": "http.response.body", "body": body, "more_body": True}
-            await asyncio.wait_for(send(chunk), WRITE_S)
+            async with asyncio.timeout(WRITE_S):
+                await send(chunk)
             if clock() - checked_at > RECHECK_S:
                 checked_at = clock()
                 await self._recheck(reader, asked)

@@ -84,7 +84,8 @@ class Subscriber:
     async def take(self, within_s: float) -> tuple[list[Frame], int]:
         """What waits, and the cursor after it; no frames when the time is over."""
         try:
-            await asyncio.wait_for(self._ready.wait(), within_s)
+            async with asyncio.timeout(within_s):
+                await self._ready.wait()
         except TimeoutError:
             return [], self.head
         return self.drain(), self.head
