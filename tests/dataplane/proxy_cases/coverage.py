@@ -20,9 +20,4 @@ MEASURED = {
 LATER = {
     42: "cacheinject is declared and not built.",
     76: "extract_llm_sweep is declared and not built.",
-    128: "Redis is no store of this build yet.",
-    131: "Redis is no store of this build yet.",
-    138: "Keep-alive pings are not built yet.",
-    139: "Keep-alive pings are not built yet.",
-    140: "Keep-alive pings are not built yet.",
 }
