@@ -79,17 +79,35 @@ def waterfall(stats: Stats) -> tuple[Step, ...]:
     net, own = _net(stats), _own_spend(stats)
     if net is None or own is None:
         return ()
-    spared = net + own
-    full = max(spared, own, SMALL)
+    kept = _kept_alive(stats)
+    spared = net + own - kept
+    full = max(spared, spared + kept, own, SMALL)
     width, cost, left = (_percent(value, full) for value in (spared, own, abs(net)))
     return (
         Step("Compaction", "spared on billed input", "0", width, "", numerals.change_usd(spared)),
+        *_pings(stats, spared, kept, full),
         Step(
             "Own model spend", _asked(stats), _percent(max(net, Decimal(0)), full), cost,
             "is-cost", numerals.change_usd(-own),
         ),
         Step("Net", _of_baseline(stats, net), "0", left, "", numerals.change_usd(net)),
     )  # fmt: skip
+
+
+def _kept_alive(stats: Stats) -> Decimal:
+    """What rescued requests did not pay, less the pings before them; 0 without any."""
+    return amount(part(stats, "keepalive"), "net_usd") or Decimal(0)
+
+
+def _pings(stats: Stats, spared: Decimal, kept: Decimal, full: Decimal) -> tuple[Step, ...]:
+    pings = whole(part(stats, "keepalive"), "pings")
+    if not pings:
+        return ()
+    rescues = whole(part(stats, "keepalive"), "rescues") or 0
+    note = f"{numerals.plural(pings, 'ping')}, {numerals.plural(rescues, 'rescue')}"
+    x = _percent(max(min(spared, spared + kept), Decimal(0)), full)
+    look, figure = "is-cost" if kept < 0 else "", numerals.change_usd(kept)
+    return (Step("Keep-alive", note, x, _percent(abs(kept), full), look, figure),)
 
 
 def _percent(value: Decimal, full: Decimal) -> str:

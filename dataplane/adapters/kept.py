@@ -16,7 +16,8 @@ from dataplane.core.config.document import Cache
 from dataplane.core.config.resource import Upstream
 from dataplane.core.effects import OpenTurn, Scope
 from dataplane.core.identity import AUTH_SLOTS
-from dataplane.core.keepalive.gates import Ended, prefix_of
+from dataplane.core.keepalive.economics import prefix_of
+from dataplane.core.keepalive.gates import Ended
 from dataplane.core.keepalive.idle import Idle, from_request
 from dataplane.core.keepalive.ping import ping_body
 from dataplane.core.record import Record

@@ -129,7 +129,7 @@ def _dollars(totals: Totals) -> dict[str, str | None]:
     """
     if not totals.counts["priced_requests"]:
         return {"billed_usd": None, "baseline_usd": None}
-    baseline = totals.billed_usd - totals.pings_usd + totals.saved_usd
+    baseline = totals.billed_usd - totals.pings_usd + totals.saved_usd + totals.rescued_usd
     return {"billed_usd": str(totals.billed_usd), "baseline_usd": str(baseline)}
 
 

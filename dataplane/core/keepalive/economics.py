@@ -10,11 +10,22 @@ from __future__ import annotations
 from fractions import Fraction
 
 from dataplane.core.money import Rates
+from dataplane.core.wire.usage import Usage
 
 
-def projected_usd(prefix: int, rates: Rates) -> Fraction:
-    """What a ping over so many cached tokens will cost: the read, and one token of answer."""
-    return prefix * rates.cache_read + rates.output
+def projected_usd(usage: Usage, rates: Rates) -> Fraction:
+    """What a ping after a request with this usage will cost.
+
+    It reads the prefix, sends what stands behind the last breakpoint anew, and is answered by one
+    token. A prefix may be short of its tail, so the tail is no small print.
+    """
+    read, fresh = prefix_of(usage) * rates.cache_read, usage.fresh_input * rates.fresh_input
+    return read + fresh + rates.output
+
+
+def prefix_of(usage: Usage) -> int:
+    """The tokens that the provider holds after a request."""
+    return usage.cache_read + usage.cache_write
 
 
 def rescue_usd(prefix: int, rates: Rates) -> Fraction:
@@ -22,12 +33,10 @@ def rescue_usd(prefix: int, rates: Rates) -> Fraction:
     return prefix * (rates.cache_write - rates.cache_read)
 
 
-def break_even(prefix: int, rates: Rates) -> Fraction | None:
+def break_even(usage: Usage, rates: Rates) -> Fraction | None:
     """The share of pings that must end in a rescue to pay for all of them.
 
-    None where a rescue saves nothing. One token of the body is never cached and comes on top.
+    None where a rescue saves nothing.
     """
-    worth = rescue_usd(prefix, rates)
-    if worth <= 0:
-        return None
-    return (projected_usd(prefix, rates) + rates.fresh_input) / worth
+    worth = rescue_usd(prefix_of(usage), rates)
+    return projected_usd(usage, rates) / worth if worth > 0 else None

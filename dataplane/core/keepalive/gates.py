@@ -14,7 +14,7 @@ import msgspec
 from dataplane.core.config.document import Cache
 from dataplane.core.declaration import Gate
 from dataplane.core.effects import OpenTurn, PastTurn
-from dataplane.core.keepalive.economics import break_even, projected_usd
+from dataplane.core.keepalive.economics import break_even, prefix_of, projected_usd
 from dataplane.core.lifetime import ANTHROPIC_TTL_S
 from dataplane.core.money import Rates
 from dataplane.core.wire.message import Dialect
@@ -118,9 +118,9 @@ def _closed_by_price(usage: Usage | None, rates: Rates | None, cache: Cache) -> 
     if rates is None:
         yield PRICE_UNKNOWN
         return
-    if projected_usd(prefix, rates) > Fraction(cache.keepalive_max_usd_per_ping):
+    if projected_usd(usage, rates) > Fraction(cache.keepalive_max_usd_per_ping):
         yield TOO_EXPENSIVE
-    chance = break_even(prefix, rates)
+    chance = break_even(usage, rates)
     if chance is None or chance >= 1:
         yield CANNOT_PAY
 
@@ -132,11 +132,6 @@ def _closed_by_body(ended: Ended) -> Iterator[Gate]:
         yield BODY_TOO_LARGE
     elif _thinks(ended.sent):
         yield THINKING_ENABLED
-
-
-def prefix_of(usage: Usage) -> int:
-    """The tokens that the provider holds after a request."""
-    return usage.cache_read + usage.cache_write
 
 
 def _thinks(body: bytes) -> bool:

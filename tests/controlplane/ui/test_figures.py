@@ -111,6 +111,20 @@ def test_a_net_below_zero_is_worded_as_a_cost() -> None:
     )
 
 
+def test_pings_are_a_step_of_their_own_and_no_loss_of_compaction() -> None:
+    kept = {"pings": 2, "rescues": 1, "net_usd": "-0.0100"}
+    steps = waterfall(busy(baseline_usd="0.1000", billed_usd="0.1000", keepalive=kept))
+
+    assert [(step.name, str(step.figure).replace("\u00a0", " ")) for step in steps] == [
+        ("Compaction", "+$0.0100"),
+        ("Keep-alive", "\N{MINUS SIGN}$0.0100"),
+        ("Own model spend", "$0.00"),
+        ("Net", "$0.00"),
+    ]
+    assert (steps[1].note.replace("\u00a0", " "), steps[1].look) == ("2 pings, 1 rescue", "is-cost")
+    assert (steps[1].x, steps[1].width) == ("0.00", "100.00")
+
+
 def test_the_waterfall_leads_from_what_was_spared_to_what_is_left_of_it() -> None:
     spent = {"llm_calls": 258, "extract": {"extraction_cost_usd": "6.12"}}
     steps = waterfall(busy(baseline_usd="696.67", **spent))

@@ -28,7 +28,7 @@ GOOD = Ended(
     succeeded=True,
     turn=TURN,
     previous=PastTurn(1, 900.0, 300, offered=False),
-    usage=Usage(10, 29_000, 1_000, 0, 50),
+    usage=Usage(0, 29_000, 1_000, 0, 50),
     rates=RATES,
     sent=b'{"max_tokens":9,"messages":[]}',
 )
