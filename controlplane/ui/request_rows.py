@@ -10,7 +10,7 @@ from controlplane.telemetry.models import RequestRecord
 from controlplane.telemetry.queries import RequestRow, RunRow
 from controlplane.ui.component_rows import Verdict
 from controlplane.ui.figures import Tile
-from controlplane.ui.numerals import NO_DATA, Figure, count, duration, usd
+from controlplane.ui.numerals import NO_DATA, Figure, change_usd, count, duration, usd
 from controlplane.ui.session_rows import PHASES, at, session_href, status_of
 from controlplane.ui.shown_text import visible
 
@@ -94,6 +94,12 @@ def _sizes(record: RequestRecord) -> tuple[Figure, Figure]:
     return count(record.tokens_before), count(record.tokens_after)
 
 
+def _spared(row: RequestRow) -> str:
+    if row.saved_usd:
+        return f"{change_usd(row.saved_usd)} spared"
+    return ACCOUNTING.get(row.record.accounting, "")
+
+
 def tiles_of(row: RequestRow) -> tuple[Tile, ...]:
     record = row.record
     before, after = _sizes(record)
@@ -102,7 +108,7 @@ def tiles_of(row: RequestRow) -> tuple[Tile, ...]:
         Tile("before", "Arrived", before, "content tokens"),
         Tile("after", "Forwarded", after, "content tokens"),
         Tile("saved", "Saved", saved, f"{count(record.saved_unique)} for the first time"),
-        Tile("cost", "Billed", usd(row.cost_usd), ACCOUNTING.get(record.accounting, "")),
+        Tile("cost", "Billed", usd(row.cost_usd), _spared(row)),
         Tile("added", "Added", duration(record.added_ms), "by the pipeline"),
         Tile("took", "Whole request", duration(record.serve_ms), "until its last byte"),
     )

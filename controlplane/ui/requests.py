@@ -89,6 +89,7 @@ def requests(request: PersonRequest) -> HttpResponse:
         "notes": notes_of() if found.state is not State.UNKNOWN else (),
         "exports": _exports(look.reach, asked) if found.rows else (),
         "older": _href({**asked, "after": found.after}) if found.after else "",
+        "stream": look.stream("requests"),
         "newest": _href(asked) if "after" in request.GET else "",
     }
     return page(request, "requests/requests.html", context, here=HERE)

@@ -12,7 +12,7 @@ from controlplane.telemetry.models import MarkerRecord, RequestRecord
 from controlplane.telemetry.queries import RequestRow, RunRow, SessionDetail, SessionRow
 from controlplane.ui.component_rows import Verdict
 from controlplane.ui.figures import Tile
-from controlplane.ui.numerals import Figure, count, per_hundred, span, usd
+from controlplane.ui.numerals import Figure, change_usd, count, per_hundred, span, usd
 from controlplane.ui.shown_text import visible
 
 IN_FLIGHT_MS = 300_000  # the shortest lifetime of a provider's cache
@@ -51,6 +51,7 @@ class ListRow:
     after: Figure
     unique: Figure
     cost: Figure
+    net: str
     read: Figure
     written: Figure
     expands: Figure
@@ -75,6 +76,7 @@ def _list_row(row: SessionRow, labels: Mapping[str, str], now_ms: int) -> ListRo
         after=count(record.tokens_after),
         unique=count(record.saved_unique),
         cost=usd(row.cost_usd),
+        net=_net(row),
         read=count(record.cache_read),
         written=count(record.cache_write),
         expands=count(record.expands),
@@ -82,6 +84,11 @@ def _list_row(row: SessionRow, labels: Mapping[str, str], now_ms: int) -> ListRo
         last_at=at(record.last_at),
         is_running=now_ms - record.last_at < IN_FLIGHT_MS,
     )
+
+
+def _net(row: SessionRow) -> str:
+    """What was left of the saving, in words; "" for nothing saved."""
+    return f"net {change_usd(row.saved_usd)}" if row.saved_usd else ""
 
 
 def tiles_of(row: SessionRow) -> tuple[Tile, ...]:
@@ -106,7 +113,7 @@ def tiles_of(row: SessionRow) -> tuple[Tile, ...]:
         Tile(
             "billed", "Billed", usd(row.cost_usd), unpriced or "at the price card of each request"
         ),
-        Tile("read", "Cache read", count(record.cache_read), "tokens"),
+        Tile("net", "Net", change_usd(row.saved_usd), "spared, less what models of ours cost"),
         Tile("expands", "Given back", count(record.expands), "originals the model asked for"),
     )
 

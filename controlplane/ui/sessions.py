@@ -86,6 +86,7 @@ def sessions(request: PersonRequest) -> HttpResponse:
         if found.after
         else "",
         "newest": f"{reverse(HERE)}?{urlencode(asked)}" if "after" in request.GET else "",
+        "stream": look.stream("sessions"),
     }
     return page(request, "sessions/sessions.html", context, here=HERE)
 
@@ -114,10 +115,13 @@ def session(request: PersonRequest, tenant: str, session: str) -> HttpResponse:
     """Http404 for an unknown one and for a foreign one alike."""
     owner, detail = _found(request, tenant, session)
     may_read = scope_of_request(request).may(READ_TEXT, owner)
+    look = look_of(request)
     turns, widest = turn_rows(detail)
     record = detail.session.record
     context = {
         "owner": owner,
+        "look": look,
+        "stream": look.stream(f"session.{owner.uid}.{record.session_uid}"),
         "session": record,
         "models": visible(", ".join(detail.session.models)),
         "tiles": tiles_of(detail.session),

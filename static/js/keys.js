@@ -105,6 +105,7 @@ function open() {
   return true;
 }
 
+help?.querySelector("button").addEventListener("click", () => help.close());
 toggle?.addEventListener("change", () => {
   if (toggle.checked) localStorage.removeItem(OFF);
   else localStorage.setItem(OFF, "1");

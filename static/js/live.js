@@ -1,5 +1,7 @@
 // live.js: keeps the figures of an open page current from one stream of numbers.
 //
+// A list with a [data-newer] line says there how many rows would be new; it does not move.
+//
 //   <span class="live" id="live" data-stream="/live/stream?topics=…" data-cursor="81234">Live</span>
 //
 // The page is complete before the stream opens, at the cursor that was read before its figures.
@@ -130,7 +132,8 @@ async function reread() {
   try {
     const polled = document.querySelector("[hx-trigger*='again']");
     if (polled) htmx.trigger(polled, "again");
-    else if (document.querySelector("[data-reread]")) await renew();
+    else if (document.querySelector("[data-reread], [data-newer]")) await renew();
+    if (!opens) say("live", "Live");
   } catch {
     if (!source) say("offline", `Offline since ${clock()}`);
   } finally {
@@ -151,6 +154,17 @@ async function renew() {
   }
   document.dispatchEvent(new CustomEvent("renewed"));
   for (const figure of document.querySelectorAll("figure.chart")) figure.dispatchEvent(new CustomEvent("reread"));
+  const pill = document.querySelector("[data-newer]");
+  if (pill) tellNewer(pill, fresh);
+}
+
+/** A list does not move under the reader: how many of its rows would be new is said above it. */
+function tellNewer(pill, fresh) {
+  const rows = (page) => [...page.querySelectorAll("main tbody th")].map((head) => head.querySelector("a")?.getAttribute("href") ?? head.textContent);
+  const known = new Set(rows(document)), found = rows(fresh);
+  const unknown = found.filter((row) => !known.has(row)).length;
+  pill.hidden = !unknown;
+  pill.querySelector("b").textContent = unknown && known.size && unknown === found.length ? `${unknown} or more` : String(unknown);
 }
 
 // ---- polling, where there is no stream: a request by the clock has no event behind it
@@ -204,4 +218,7 @@ addEventListener("online", () => { if (opens) { wait = FIRST_WAIT_MS; isMissing 
 addEventListener("pagehide", () => source?.close());
 
 if (opens && !document.hidden) connect();
-else if (live && !opens && document.querySelector("[data-reread]")) setInterval(() => { isMissing = true; reread(); }, REREAD_MS);
+else if (live && !opens && document.querySelector("[data-reread]")) {
+  say("live", "Live");
+  setInterval(() => { isMissing = true; reread(); }, REREAD_MS);
+}

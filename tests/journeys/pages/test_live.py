@@ -179,3 +179,41 @@ def test_signing_out_elsewhere_ends_the_stream_and_asks_to_sign_in(
     other.get_by_role("button", name="Sign out").click()
 
     expect(page.get_by_role("heading", name="Sign in")).to_be_visible(timeout=10_000)
+
+
+def test_a_list_says_how_many_are_new_and_does_not_move(page: Page, gateway: Deployment) -> None:
+    gateway.ask("First")
+    see_one(page)
+    page.goto("/sessions")
+    expect(page.locator("#live")).to_have_text("Live")
+    before = page.locator("main tbody tr").count()
+
+    for n in range(2):
+        gateway.ask(f"Another conversation {n}")
+
+    newer = page.get_by_role("link", name="2 new, show")
+    expect(newer).to_be_visible(timeout=15_000)
+    assert page.locator("main tbody tr").count() == before
+    newer.click()
+    expect(page.locator("main tbody tr")).to_have_count(before + 2)
+
+
+def test_an_open_session_grows_by_its_turns(page: Page, gateway: Deployment) -> None:
+    named = {"x-context-guru-session": "grows"}
+    gateway.ask("First", headers=named)
+    see_one(page)
+    page.goto("/sessions")
+    page.get_by_role("link", name="grows").click()
+    expect(page.locator("#live")).to_have_text("Live")
+    expect(page.locator("#turns tbody tr")).to_have_count(1)
+
+    gateway.ask("Second", headers=named)
+
+    expect(page.locator("#turns tbody tr")).to_have_count(2, timeout=15_000)
+    expect(page.get_by_text("No text of this conversation is kept")).to_be_visible()
+
+
+def see_one(page: Page) -> None:
+    """Until the first request was reported."""
+    page.goto("/")
+    expect(page.locator("#requests")).to_have_text("1")
