@@ -43,7 +43,8 @@ Prepare = Callable[[Page], None]
 
 
 def open_overview(page: Page) -> None:
-    page.goto("/")
+    page.goto("/?window=900")
+    page.wait_for_timeout(SETTLES_MS)
 
 
 def open_component(name: str, window: int) -> Prepare:
@@ -174,7 +175,7 @@ def lost_page(page: Page) -> None:
 # Every place of the navigation and what is behind it, on a deployment that has seen traffic.
 PAGES: dict[str, Prepare] = {
     "overview": open_overview,
-    "components": go_to("/components"),
+    "components": go_to("/components?window=900"),
     "component": open_component("mask", 900),
     "alarms": go_to("/alarms?state="),
     "sessions": go_to("/sessions"),

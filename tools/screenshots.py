@@ -4,7 +4,7 @@ Starts a deployment of its own in a temporary folder, takes its pages before the
 replays the repository's sessions as make demo does, takes every page, removes an original that a
 model then asks for, and takes the pages that say so. Each in light and dark, wide and narrow.
 Pictures of pages that are gone are deleted. --only: pages by name. --url with --email and
---password: of a gateway that runs, as it is, such as the one of make demo.
+--password: only the picture of the README, of a gateway that runs, such as the one of make demo.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ MOST_BYTES = 150_000
 SIZES = (ViewportSize(width=1440, height=900), ViewportSize(width=390, height=844))
 SCHEMES = ("light", "dark")
 CHROMIUM = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
-SPEED = 60
+SPEED = 40
+HERO = "hero"
 
 
 def main() -> None:
@@ -40,7 +41,7 @@ def main() -> None:
         found = shutil.which("chromium")
         browser = playwright.chromium.launch(executable_path=found, args=CHROMIUM)
         if options.url:
-            tours(browser, options.url, (options.email, options.password), chosen(PAGES, options))
+            picture_hero(browser, options)
         else:
             taken = life(browser, options)
             if not options.only:
@@ -57,13 +58,20 @@ def arguments() -> argparse.Namespace:
     return parser.parse_args()
 
 
+def picture_hero(browser: Browser, options: argparse.Namespace) -> None:
+    page = open_page(browser, options.url, SIZES[0], SCHEMES[0])
+    sign_in(page, options.email, options.password)
+    PAGES["overview"](page)
+    page.screenshot(path=OUT / f"{HERO}.png")
+
+
 def chosen(pages: Mapping[str, Prepare], options: argparse.Namespace) -> dict[str, Prepare]:
     return {name: pages[name] for name in pages if not options.only or name in options.only}
 
 
 def life(browser: Browser, options: argparse.Namespace) -> set[str]:
     """The names of the pictures of a deployment, from its start to its first alarm."""
-    taken: set[str] = set()
+    taken = {HERO}
     who = (EMAIL, PASSWORD)
     with temporary() as served:
         taken |= tours(browser, served.url, who, chosen(EMPTY, options), "-empty")
