@@ -12,6 +12,7 @@ from controlplane.configs.effective_text import as_yaml
 from controlplane.configs.models import ConfigDocument, ConfigVersion, EffectiveRevision
 from dataplane.core.components import components
 from dataplane.core.config import diff, lines
+from dataplane.core.config.check import Checked
 from dataplane.core.config.problems import DocumentRef
 from dataplane.core.config.registry import registry
 from dataplane.core.config.resolve import Effective, Origin, host_of
@@ -56,7 +57,10 @@ class Comparison:
 
 def text_side(document: ConfigDocument, source: str, label: str, by: Actor | None = None) -> Side:
     """A text as it would stand in the document."""
-    checked = checked_as(document, source, by)
+    return checked_side(checked_as(document, source, by), source, label)
+
+
+def checked_side(checked: Checked, source: str, label: str) -> Side:
     is_valid = not checked.errors
     return Side(label, source, checked.tree if is_valid else None, checked.effective)
 
@@ -90,7 +94,16 @@ def _origin(said: Mapping[str, Any]) -> Origin:
     return Origin(DocumentRef(said["layer"], said["name"], said["version"]), said["line"])
 
 
-def compare(left: Side, right: Side, affected: Affected | None = None) -> Comparison:
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """written, running: as in a comparison, without the lines, which take longest."""
+
+    written: list[diff.Change] | None
+    running: list[diff.Change] | None
+    summary: Summary
+
+
+def difference(left: Side, right: Side, affected: Affected | None = None) -> Difference:
     known = components()
     root = registry(known)
     written = running = None
@@ -103,6 +116,10 @@ def compare(left: Side, right: Side, affected: Affected | None = None) -> Compar
     said = summarise(
         changes, pipeline, root, known, affected, texts_differ=left.source != right.source
     )
-    return Comparison(
-        left.label, right.label, lines.rows(left.source, right.source), written, running, said
-    )
+    return Difference(written, running, said)
+
+
+def compare(left: Side, right: Side, affected: Affected | None = None) -> Comparison:
+    found = difference(left, right, affected)
+    rows = lines.rows(left.source, right.source)
+    return Comparison(left.label, right.label, rows, found.written, found.running, found.summary)

@@ -5,7 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controlplane.accounts.models import User
-from controlplane.configs.comparing import Comparison, compare, text_side
+from controlplane.configs.comparing import (
+    Comparison,
+    Difference,
+    Side,
+    difference,
+    text_side,
+)
 from controlplane.configs.models import ConfigDocument
 from dataplane.core.config.diff import Impact
 
@@ -42,11 +48,17 @@ def summary(
 
     An empty text stands for the layers below alone.
     """
-    left, right = (text_side(document, text, "", by) for text in (before, after))
-    return told(compare(left, right), against)
+    return summary_of(document, before, text_side(document, after, "", by), by, against=against)
 
 
-def told(found: Comparison, against: str = "") -> Summary | None:
+def summary_of(
+    document: ConfigDocument, before: str, after: Side, by: User, *, against: str = ""
+) -> Summary | None:
+    """The same of a text that was checked already."""
+    return told(difference(text_side(document, before, "", by), after), against)
+
+
+def told(found: Difference | Comparison, against: str = "") -> Summary | None:
     if found.running is None:
         return None
     flags = tuple(Flag(*MEANS[flag]) for flag in found.summary.impact)

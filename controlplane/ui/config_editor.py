@@ -9,9 +9,10 @@ from django.http import HttpResponse
 
 from controlplane.configs import drafts
 from controlplane.configs.checking import checked_as
+from controlplane.configs.comparing import checked_side
 from controlplane.configs.queries import versions
 from controlplane.ui import problem_rows
-from controlplane.ui.changes import Summary, summary
+from controlplane.ui.changes import Summary, summary_of
 from controlplane.ui.config_page import document_page
 from controlplane.ui.frame import PersonRequest
 from controlplane.ui.numerals import plural
@@ -61,7 +62,8 @@ def looked(request: PersonRequest, found: Opened, source: str) -> Looked:
     against = f"against version {found.version.number}" if found.version else ""
     if not found.version and found.below:
         against = f"against {found.below_is}"
-    said = summary(found.document, before, source, request.user, against=against)
+    after = checked_side(checked, source, "")
+    said = summary_of(found.document, before, after, request.user, against=against)
     return Looked(problem_rows.rows(checked.problems, source), said, found.is_preset)
 
 

@@ -12,7 +12,7 @@ from django.views.decorators.http import require_safe
 from controlplane.accounts.scopes import Scope, scope_of_user
 from controlplane.configs import visible
 from controlplane.configs.comparing import Side as Compared
-from controlplane.configs.comparing import compare, text_side
+from controlplane.configs.comparing import difference, text_side
 from controlplane.configs.models import ConfigDocument, ConfigVersion, Preset
 from controlplane.configs.preset_rows import preset_rows
 from controlplane.ui.changes import told
@@ -54,7 +54,7 @@ def compared(request: PersonRequest) -> HttpResponse:
         "is_whole": whole,
         "pairs": listed,
         "differs": has_changes(listed),
-        "summary": told(compare(sides[0], sides[1])),
+        "summary": told(difference(sides[0], sides[1])),
     }
     return page(request, "configs/preset_compare.html", context, here="ui:presets")
 

@@ -24,6 +24,7 @@ SCENARIOS = (
     scenarios.store_commits,
     scenarios.telemetry,
     scenarios.saving,
+    scenarios.editing,
     scenarios.at_rest,
     scenarios.many_tenants,
 )

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -20,7 +20,7 @@ import aiohttp
 
 from tools.bench.processes import ROOT, Server, free_port, running, uvicorn
 
-_TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
+TOKEN = re.compile(r'name="csrfmiddlewaretoken" value="([^"]+)"')
 _BASED_ON = re.compile(r'name="based_on" value="(\d+)"')
 _NEWEST = "SELECT max(serving_version) FROM fleet_nodeack WHERE type = 'cg.tenant.v1'"
 _GIVE_UP_S = 10
@@ -64,22 +64,28 @@ def _has_acks(path: Path) -> bool:
     return ("fleet_nodeack",) in tables
 
 
+@contextlib.asynccontextmanager
+async def signed_in(where: Embedded) -> AsyncIterator[aiohttp.ClientSession]:
+    url = where.server.url
+    jar = aiohttp.CookieJar(unsafe=True)  # cookies of an address, not of a name
+    async with aiohttp.ClientSession(headers={"referer": url + "/"}, cookie_jar=jar) as client:
+        who = {"email": where.email, "password": where.password}
+        await submit(client, url + "/login", "/login", who)
+        yield client
+
+
 async def save_to_acknowledged_ms(where: Embedded, *, times: int) -> list[float]:
     """Milliseconds of each save, from the form's submission to the node's answer."""
     taken = []
     url = where.server.url
-    jar = aiohttp.CookieJar(unsafe=True)  # cookies of an address, not of a name
-    async with aiohttp.ClientSession(headers={"referer": url + "/"}, cookie_jar=jar) as client:
-        await _submit(
-            client, url + "/login", "/login", {"email": where.email, "password": where.password}
-        )
+    async with signed_in(where) as client:
         for number in range(times):
             before = _acknowledged(where.database)
             source = f"pipeline: [mask]\ncomponents: {{mask: {{keep_recent: {number + 1}}}}}\n"
             page = url + "/config/bench"
             fields = {"source": source, "message": f"bench {number}"}
             started = time.perf_counter()
-            await _submit(client, page, "/config/bench", fields)
+            await submit(client, page, "/config/bench", fields)
             while _acknowledged(where.database) == before:
                 if time.perf_counter() - started > _GIVE_UP_S:
                     raise RuntimeError("the node never answered")
@@ -88,13 +94,13 @@ async def save_to_acknowledged_ms(where: Embedded, *, times: int) -> list[float]
     return taken
 
 
-async def _submit(
+async def submit(
     client: aiohttp.ClientSession, page: str, action: str, fields: dict[str, str]
 ) -> None:
     """Read the form as a browser does, then send it."""
     async with client.get(page) as answer:
         text = await answer.text()
-    token, based_on = _TOKEN.search(text), _BASED_ON.search(text)
+    token, based_on = TOKEN.search(text), _BASED_ON.search(text)
     if token is None:
         raise RuntimeError(f"no form on {page}")
     sent = {**fields, "csrfmiddlewaretoken": token[1]}

@@ -25,6 +25,7 @@ from dataplane.core.identity import digest_of
 from dataplane.core.record import Record
 from dataplane.core.report import RunReport, StepReport
 from tools.bench import bodies, load
+from tools.bench.editing import check_ms, documents_to_check, pages_ms
 from tools.bench.processes import Server, free_port, running, uvicorn
 from tools.bench.saving import embedded, save_to_acknowledged_ms
 
@@ -283,6 +284,22 @@ async def saving(bench: Bench) -> list[Row]:
         taken = await save_to_acknowledged_ms(where, times=20)
     p95 = load.percentile(taken, 0.95)
     return [Row("save to acknowledged: p95 of 20", f"{p95:.0f} ms", "< 500 ms", p95 < 500)]
+
+
+async def editing(bench: Bench) -> list[Row]:
+    """What whoever writes a document waits for: the check in this process, pages over HTTP."""
+    rows = []
+    for what, source, bound in documents_to_check():
+        p99 = load.percentile(check_ms(source, times=100), 0.99)
+        rows.append(Row(f"{what}: CPU, p99 of 100", f"{p99:.1f} ms", f"< {bound} ms", p99 < bound))
+    with embedded() as where:
+        views, checks = await pages_ms(where, times=40)
+    view, check = (load.percentile(taken, 0.5) for taken in (views, checks))
+    rows += [
+        Row("effective view of a tenant: p50 of 40", f"{view:.0f} ms", "< 150 ms", view < 150),
+        Row("check and summary while typing, 400 lines: p50 of 40", f"{check:.0f} ms", "", None),
+    ]
+    return rows
 
 
 async def many_tenants(bench: Bench) -> list[Row]:
