@@ -38,7 +38,7 @@ class Turn(IntEnum):
     """What several processes do one after the other where a server's database serves them all."""
 
     REPORTS = 0x68720001
-    MIGRATIONS = 0x68720002
+    SET_UP = 0x68720002
 
 
 def take_turn(turn: Turn, alias: str) -> None:

@@ -15,14 +15,16 @@ from controlplane.settings.environment import private_file
 
 def migrate() -> None:
     """Both databases; the telemetry one is made anew where somebody removed it."""
-    with in_turn(Turn.MIGRATIONS, DEFAULT):
-        for alias in (DEFAULT, TELEMETRY):
-            call_command("migrate", database=alias, verbosity=0, interactive=False)
+    for alias in (DEFAULT, TELEMETRY):
+        call_command("migrate", database=alias, verbosity=0, interactive=False)
 
 
 @contextmanager
 def set_up_alone(data_dir: Path) -> Iterator[None]:
-    """Hold back other processes that set this data directory up; a killed one lets go."""
+    """Hold back other processes that set this data directory, or a server's database, up; a
+    killed one lets go.
+    """
     with private_file(data_dir / "setup.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
-        yield
+        with in_turn(Turn.SET_UP, DEFAULT):
+            yield

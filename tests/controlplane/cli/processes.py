@@ -14,15 +14,16 @@ ROOT = Path(__file__).resolve().parents[3]
 
 
 class Deployment:
-    """A data directory and the commands that are run on it."""
+    """A data directory, settings of its own, and the commands that are run on it."""
 
-    def __init__(self, data_dir: Path) -> None:
+    def __init__(self, data_dir: Path, **settings: str) -> None:
         self.data_dir = data_dir
+        self.settings = settings
 
     def environment(self, **more: str) -> dict[str, str]:
         """The caller's, without what it says about a Headrace of its own."""
         kept = {key: value for key, value in os.environ.items() if "HEADRACE" not in key}  # noqa: TID251
-        return {**kept, "HEADRACE_DATA_DIR": str(self.data_dir), **more}
+        return {**kept, "HEADRACE_DATA_DIR": str(self.data_dir), **self.settings, **more}
 
     def run(self, *arguments: str, **env: str) -> subprocess.CompletedProcess[str]:
         return subprocess.run(
