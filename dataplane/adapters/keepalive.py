@@ -79,6 +79,8 @@ class KeepAlive:
     def _closed(self, ticket: Ticket, ended: Ended) -> Gate | None:
         if not self._node.settings.keepalive:
             return gates.KILL_SWITCH
+        if self._node.is_draining:
+            return gates.DRAINING
         if self._node.uplink is None:
             return gates.NO_AUDIT_SINK
         if self._stopped.get(ticket.record.tenant) == ticket.record.snapshot:

@@ -76,6 +76,17 @@ LABELLED = {
             {"recovered": "pristine_recovered", "same": "pristine_same"},
         ),
         (
+            "cg_observe_jobs",
+            "Requests that mode observe measured, or could not.",
+            "outcome",
+            {
+                "processed": "observe_processed",
+                "dropped": "observe_dropped",
+                "coalesced": "observe_coalesced",
+                "error": "observe_errors",
+            },
+        ),
+        (
             "cg_keepalive_pings",
             "Pings that keep a prompt cache alive; skipped ones found a gate closed.",
             "outcome",

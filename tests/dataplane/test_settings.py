@@ -14,6 +14,14 @@ def test_an_empty_environment_gives_the_documented_defaults() -> None:
     assert from_environment({}) == Settings(state_dir=Path("var/state"))
 
 
+@pytest.mark.parametrize(
+    ("text", "keeps"),
+    [("off", False), ("0", False), ("False", False), ("on", True), ("1", True), ("", True)],
+)
+def test_the_kill_switch_of_keep_alive_is_off_0_or_false(text: str, keeps: bool) -> None:  # noqa: FBT001
+    assert from_environment({"HEADRACE_KEEPALIVE": text}).keepalive is keeps
+
+
 def test_every_variable_has_its_place(tmp_path: Path) -> None:
     found = from_environment(
         {

@@ -25,6 +25,7 @@ BODY_MAX_BYTES = 8 << 20
 
 # Asked when a request has ended: what is turned away leaves nothing in memory.
 KILL_SWITCH = Gate("kill_switch", "HEADRACE_KEEPALIVE is off in this process.")
+DRAINING = Gate("draining", "The process is ending.")
 NO_AUDIT_SINK = Gate("no_audit_sink", "Nobody is told of requests, so no ping could be accounted.")
 DIALECT = Gate("dialect", "The provider's dialect has no explicit cache breakpoints.")
 NOT_SUCCESS = Gate("not_success", "The last answer was an error, or broke off.")
@@ -63,7 +64,7 @@ DEADLINE = Gate("deadline", "The time for which anything may be kept is over.")
 NO_SLACK = Gate("no_slack", "What is left of the tenant's limits is reserved for requests.")
 
 GATES = (
-    KILL_SWITCH, NO_AUDIT_SINK, DIALECT, NOT_SUCCESS, FIRST_REQUEST, USAGE_UNKNOWN,
+    KILL_SWITCH, DRAINING, NO_AUDIT_SINK, DIALECT, NOT_SUCCESS, FIRST_REQUEST, USAGE_UNKNOWN,
     NO_CACHE_ACTIVITY, LONG_LIFETIME, BODY_TOO_LARGE, THINKING_ENABLED, PREFIX_BELOW_MIN,
     PRICE_UNKNOWN, TOO_EXPENSIVE, CANNOT_PAY, NO_PINGS_ALLOWED, STOPPED_AFTER_WRITE, NO_ROOM,
     CONSENT_WITHDRAWN, CONFIGURATION_CHANGED, TENANT_GONE, TOKEN_REVOKED, CREDENTIAL_MISSING,

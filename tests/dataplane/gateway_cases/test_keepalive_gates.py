@@ -5,6 +5,7 @@ Time passes as requests say: a request at T lets everything happen first that is
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
 from typing import Any
@@ -177,6 +178,21 @@ async def test_the_end_of_the_process_overwrites_everything(live: Live) -> None:
         (kept,) = life.kept
     assert set(kept.body._buffer) == {0}
     assert set(kept.secret._buffer) == {0}
+
+
+async def test_a_request_that_ends_while_the_process_ends_leaves_nothing(live: Live) -> None:
+    async with live() as life:
+        node = life.served.gateway.node
+        await life.turn(1, 0)
+        life.served.simulator.script({"head_delay_ms": 300})
+        last = asyncio.ensure_future(life.turn(2, 10))
+        await until(lambda: node.inflight > 0 and len(life.served.simulator.requests) > 1)
+        node.is_draining = True
+        await last
+        counted = node.telemetry.of("ten_acme").not_kept
+        assert life.kept == []
+
+    assert counted["draining"] == 1
 
 
 async def test_when_there_is_no_room_the_longest_deadline_goes(live: Live) -> None:

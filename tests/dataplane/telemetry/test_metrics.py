@@ -52,6 +52,7 @@ CLOSED = {
     "cg_llm_failures_total": ("kind", "timeout error"),
     "cg_extract_calls_total": ("outcome", "made avoided suppressed"),
     "cg_pristine_resends_total": ("outcome", "recovered same"),
+    "cg_observe_jobs_total": ("outcome", "processed dropped coalesced error"),
     "cg_keepalive_pings_total": ("outcome", "read wrote failed skipped"),
     "cg_request_duration_seconds_count": (
         "route",
