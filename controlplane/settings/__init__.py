@@ -52,6 +52,7 @@ MIDDLEWARE = [
     "controlplane.static_files.StaticFiles",
     "controlplane.metrics.requests.CountRequests",
     "controlplane.arrivals.RequestOrigin",
+    "controlplane.crossing.Crossing",
     "django.contrib.sessions.middleware.SessionMiddleware",
     "django.middleware.common.CommonMiddleware",
     "django.middleware.csrf.CsrfViewMiddleware",

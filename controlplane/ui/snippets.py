@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 PLACEHOLDER = "cg_live_\N{HORIZONTAL ELLIPSIS}"
 HEADER = "x-context-guru-token"
-MODEL = {"anthropic": "claude-sonnet-4-5", "openai": "gpt-5"}
+MODEL = {"anthropic": "claude-sonnet-5", "openai": "gpt-5"}
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from django.test import Client
 
 from controlplane.accounts.models import User
+from controlplane.audit.models import AuditEvent
 from tests.controlplane.conftest import PASSWORD
 
 pytestmark = pytest.mark.django_db
@@ -60,3 +63,55 @@ def test_a_form_without_its_token_is_refused(manager: User) -> None:
 
     answer = strict.post("/login", {"email": manager.email, "password": PASSWORD})
     assert answer.status_code == 403
+
+
+@pytest.mark.parametrize(
+    ("site", "status"),
+    [("same-origin", 302), ("none", 302), (None, 302), ("same-site", 403), ("cross-site", 403)],
+)
+def test_a_change_that_another_site_asks_for_is_refused(
+    manager: User, site: str | None, status: int
+) -> None:
+    client = Client()
+    client.force_login(manager)
+    headers = {"sec-fetch-site": site} if site else {}
+
+    answer = client.post("/theme", {"theme": "dark"}, headers=headers)
+
+    assert answer.status_code == status
+    assert client.get("/me", headers=headers).status_code == 200
+
+
+@pytest.mark.parametrize("path", ["/api/v1/tenants?token={}", "/tenants/{}", "/login?next=/{}"])
+@pytest.mark.parametrize("credential", ["cg_api_" + "A" * 38, "cg_live_" + "A" * 26])
+def test_a_credential_in_an_address_is_refused_and_named_without_its_text(
+    client: Client, caplog: pytest.LogCaptureFixture, path: str, credential: str
+) -> None:
+    answer = client.get(path.format(credential))
+
+    assert answer.status_code == 400
+    assert answer.content.startswith(b"request.token_in_url")
+    assert "cp.token_in_url" in caplog.text
+    assert credential not in answer.content.decode() + caplog.text
+
+
+@pytest.mark.parametrize(
+    ("peer", "forwarded", "seen"),
+    [
+        ("10.0.0.9", "198.51.100.7", "198.51.100.7"),
+        ("10.0.0.9", "203.0.113.5, 198.51.100.7", "198.51.100.7"),
+        ("10.0.0.9", "not an address", "10.0.0.9"),
+        ("10.0.0.9", "", "10.0.0.9"),
+        ("192.0.2.1", "198.51.100.7", "192.0.2.1"),
+    ],
+)
+def test_only_a_named_proxy_is_believed_and_only_its_own_word(
+    manager: User, settings: Any, peer: str, forwarded: str, seen: str
+) -> None:
+    settings.TRUSTED_PROXIES = ("10.0.0.0/8",)
+    client = Client(REMOTE_ADDR=peer, headers={"x-forwarded-for": forwarded} if forwarded else {})
+
+    client.post("/login", {"email": manager.email, "password": PASSWORD})
+
+    opened = AuditEvent.objects.get(action="session.open")
+    assert (opened.ip, opened.after) == (seen, {"address": seen})
