@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
 
-from controlplane.cli import remote
+from controlplane.cli import options, remote
 from controlplane.cli.exits import DONE, PENDING, UNEXPECTED
 from controlplane.cli.validate import said
 
@@ -18,8 +17,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("file", type=Path, metavar="FILE")
     parser.add_argument("--target", required=True, help="tenant/NAME, preset/NAME, …")
     parser.add_argument("--effective", action="store_true", help="compare what would run")
-    parser.add_argument("--output", choices=["text", "json"], default="text")
+    options.add(parser)
     given = parser.parse_args(arguments)
+    options.take(given)
     try:
         source = given.file.read_text(encoding="utf-8")
         body = {"source_yaml": source, "target": given.target}
@@ -29,11 +29,8 @@ def main(arguments: Sequence[str]) -> int:
     except remote.RemoteError as refused:
         return said(str(refused), refused.exit_code, "diff")
     changes = (found["running"] or []) if given.effective else changed_lines(found["unified"])
-    if given.output == "json":
-        print(json.dumps(found, indent=2, ensure_ascii=False))  # noqa: T201
-    elif changes:
-        shown = found["summary"] if given.effective else [*found["unified"], "", *found["summary"]]
-        print("\n".join(shown))  # noqa: T201
+    shown = found["summary"] if given.effective else [*found["unified"], "", *found["summary"]]
+    options.put(given, found, lambda _: shown if changes else ())
     return PENDING if changes else DONE
 
 

@@ -10,7 +10,7 @@ from xml.etree.ElementTree import Element, SubElement, tostring
 
 import msgspec
 
-from controlplane.cli import printed
+from controlplane.cli import options, printed
 from dataplane.core.config.problems import Problem, of
 
 SARIF = "https://json.schemastore.org/sarif-2.1.0.json"
@@ -27,17 +27,29 @@ class Checked:
     problems: Sequence[Problem]
 
 
-def text(found: Sequence[Checked]) -> str:
-    shown = [printed.problems(one.problems, one.file, one.source) for one in found if one.problems]
+def table(found: Sequence[Checked], *, colour: bool = False) -> str:
+    shown = [
+        printed.problems(one.problems, one.file, one.source, colour=colour)
+        for one in found
+        if one.problems
+    ]
     return "\n".join(shown)
 
 
-def as_json(found: Sequence[Checked]) -> str:
+def report(found: Sequence[Checked]) -> dict[str, Any]:
     """{"files": [{file, ok, errors, warnings, advice}]}, the objects of section 2.4."""
     files = [
         {"file": one.file, "ok": not of("error", one.problems), **_split(one)} for one in found
     ]
-    return json.dumps({"files": files}, indent=2, ensure_ascii=False)
+    return {"files": files}
+
+
+def as_json(found: Sequence[Checked]) -> str:
+    return json.dumps(report(found), indent=2, ensure_ascii=False)
+
+
+def as_yaml(found: Sequence[Checked]) -> str:
+    return options.as_yaml(report(found))
 
 
 def _split(one: Checked) -> dict[str, Any]:
@@ -121,8 +133,9 @@ def _for_xml(shown: str) -> str:
 
 
 FORMATS: dict[str, Callable[[Sequence[Checked]], str]] = {
-    "text": text,
+    "table": table,
     "json": as_json,
+    "yaml": as_yaml,
     "github": github,
     "sarif": sarif,
     "junit": junit,

@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser
+from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from controlplane.cli import printed, remote
+from controlplane.cli import options, printed, remote
 from controlplane.cli.exits import DONE, INVALID, PENDING, UNEXPECTED
 from controlplane.cli.validate import problems_in, said
+from dataplane.core.config.problems import Problem
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -20,8 +21,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--target", action="append", required=True, help="one for each file")
     parser.add_argument("--message", default="Planned on the command line")
     parser.add_argument("--out", type=Path, metavar="plan.json", help="keep the plan here")
-    parser.add_argument("--output", choices=["text", "json"], default="text")
+    options.add(parser)
     given = parser.parse_args(arguments)
+    options.take(given)
     if len(given.files) != len(given.target):
         return said("Give one --target for each file.", UNEXPECTED, "plan")
     try:
@@ -30,11 +32,10 @@ def main(arguments: Sequence[str]) -> int:
     except (OSError, UnicodeDecodeError) as problem:
         return said(str(problem), UNEXPECTED, "plan")
     except remote.RemoteError as refused:
-        return refusal(refused, given.files)
+        return refusal(refused, given)
     if given.out:
         given.out.write_text(json.dumps(plan, indent=2), encoding="utf-8")
-    as_json = given.output == "json"
-    print(json.dumps(plan, indent=2) if as_json else "\n".join(lines(plan)))  # noqa: T201
+    options.put(given, plan, lines)
     return PENDING if plan["affected"] else DONE
 
 
@@ -44,13 +45,26 @@ def body_of(targets: Sequence[str], texts: Sequence[str], message: str) -> dict[
     return {"changes": changes, "message": message}
 
 
-def refusal(refused: remote.RemoteError, files: Sequence[Path]) -> int:
+def refusal(refused: remote.RemoteError, given: Namespace) -> int:
     if refused.exit_code != INVALID:
         return said(str(refused), refused.exit_code, "plan")
-    file = files[0].as_posix() if len(files) == 1 else "document"
-    source = files[0].read_text(encoding="utf-8") if len(files) == 1 else ""
-    print(printed.problems(problems_in(refused.body), file, source))  # noqa: T201
+    if given.output in ("json", "yaml"):
+        options.put(given, refused.body, lambda _: ())
+        return INVALID
+    found = problems_in(refused.body)
+    for file, target in zip(given.files, given.target, strict=True):
+        about = [one for one in found if len(given.files) == 1 or is_about(one, target)]
+        source = file.read_text(encoding="utf-8")
+        colour = options.has_colour(given)
+        options.say(given, printed.problems(about, file.as_posix(), source, colour=colour))
     return INVALID
+
+
+def is_about(found: Problem, target: str) -> bool:
+    """tenant/orchid and tenant/acme/orchid name the document acme/orchid."""
+    name = target.partition("/")[2]
+    document = found.document.name if found.document else ""
+    return document == name or document.endswith(f"/{name}")
 
 
 def lines(plan: Mapping[str, Any]) -> Iterator[str]:

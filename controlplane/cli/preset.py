@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from argparse import ArgumentParser, Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from controlplane.cli import remote
+from controlplane.cli import options, remote
 from controlplane.cli.exits import DONE
 from controlplane.cli.validate import said
 
@@ -17,7 +16,7 @@ def main(arguments: Sequence[str]) -> int:
     deeds = parser.add_subparsers(dest="deed", required=True)
     for deed in ("list", "show", "clone", "promote", "usage"):
         below = deeds.add_parser(deed)
-        below.add_argument("--output", choices=["text", "json"], default="text")
+        options.add(below)
         if deed != "list":
             below.add_argument("name")
     deeds.choices["clone"].add_argument("new_name")
@@ -25,12 +24,12 @@ def main(arguments: Sequence[str]) -> int:
     deeds.choices["promote"].add_argument("--version", type=int, required=True)
     deeds.choices["promote"].add_argument("--message", required=True)
     given = parser.parse_args(arguments)
+    options.take(given)
     try:
         found = DEEDS[given.deed](given)
     except remote.RemoteError as refused:
         return said(str(refused), refused.exit_code, "preset")
-    as_json = given.output == "json"
-    print(json.dumps(found, indent=2) if as_json else "\n".join(SHOWN[given.deed](found)))  # noqa: T201
+    options.put(given, found, SHOWN[given.deed])
     return DONE
 
 

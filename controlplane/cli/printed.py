@@ -10,14 +10,23 @@ INDENT = "    "
 TAB = "\t"
 
 
-def problems(found: Sequence[Problem], file: str, source: str = "") -> str:
+COLOURS = {"error": "\x1b[31m", "warning": "\x1b[33m", "advice": "\x1b[36m"}
+PLAIN = "\x1b[0m"
+
+
+def problems(found: Sequence[Problem], file: str, source: str = "", *, colour: bool = False) -> str:
     """Each with its place, the line it is about, a caret, the reason and what to write instead."""
     lines = source.splitlines()
-    return "\n".join(part for problem in found for part in parts(problem, file, lines))
+    said = (part for one in found for part in parts(one, file, lines, colour=colour))
+    return "\n".join(said)
 
 
-def parts(found: Problem, file: str, lines: Sequence[str] = ()) -> Iterator[str]:
-    yield f"{place(found, file)}: {found.severity}[{found.code}]: {found.message}"
+def parts(
+    found: Problem, file: str, lines: Sequence[str] = (), *, colour: bool = False
+) -> Iterator[str]:
+    what = f"{found.severity}[{found.code}]"
+    what = f"{COLOURS[found.severity]}{what}{PLAIN}" if colour else what
+    yield f"{place(found, file)}: {what}: {found.message}"
     if found.line is not None and found.line <= len(lines):
         yield from pointed(found, lines[found.line - 1])
     if found.reason:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import secrets
 from collections.abc import Mapping
+from contextvars import ContextVar
 from dataclasses import dataclass
 from http import HTTPStatus
 from typing import Any
@@ -12,10 +13,11 @@ from urllib.error import HTTPError, URLError
 from urllib.parse import quote, urlsplit
 from urllib.request import HTTPRedirectHandler, Request, build_opener
 
-from controlplane.cli.exits import CONFLICT, INVALID, NOT_PERMITTED, UNEXPECTED
-from controlplane.cli.settings import remote_api
+from controlplane.cli.exits import CONFLICT, INVALID, NOT_PERMITTED, TIMED_OUT, UNEXPECTED
+from controlplane.cli.settings import PROFILE, ProfileError, remote_api
 
 TIMEOUT_S = 30.0
+patience_s: ContextVar[float] = ContextVar("patience_s", default=TIMEOUT_S)
 EXITS = {
     HTTPStatus.UNAUTHORIZED: NOT_PERMITTED,
     HTTPStatus.FORBIDDEN: NOT_PERMITTED,
@@ -48,11 +50,7 @@ class _Stay(HTTPRedirectHandler):
 
 def call(method: str, path: str, body: Any = None, **headers: str) -> Answer:
     """RemoteError for everything but a success. Headers with _ for -."""
-    url, token = remote_api()
-    if not url or not token:
-        raise RemoteError("Set HEADRACE_URL and HEADRACE_TOKEN.", UNEXPECTED)
-    if urlsplit(url).scheme not in ("http", "https"):
-        raise RemoteError("HEADRACE_URL begins with http:// or https://.", UNEXPECTED)
+    url, token = _deployment()
     sent = {"Authorization": f"Bearer {token}", "Accept": "application/json"}
     sent |= {name.replace("_", "-"): value for name, value in headers.items()}
     raw = None if body is None else json.dumps(body).encode()
@@ -62,12 +60,28 @@ def call(method: str, path: str, body: Any = None, **headers: str) -> Answer:
         sent["Idempotency-Key"] = secrets.token_hex(16)
     request = Request(f"{url}/api/v1{path}", raw, sent, method=method)  # noqa: S310  checked above
     try:
-        with build_opener(_Stay).open(request, timeout=TIMEOUT_S) as response:
+        with build_opener(_Stay).open(request, timeout=patience_s.get()) as response:
             return Answer(_body(response.read()), response.headers.get("ETag", ""))
     except HTTPError as refused:
         raise _refusal(refused) from None
-    except (URLError, TimeoutError) as silent:
+    except TimeoutError:
+        said = f"{url} did not answer within {patience_s.get():g} s."
+        raise RemoteError(said, TIMED_OUT) from None
+    except URLError as silent:
         raise RemoteError(f"{url} does not answer: {silent}", UNEXPECTED) from None
+
+
+def _deployment() -> tuple[str, str]:
+    """Address and token of the deployment that is meant."""
+    try:
+        url, token = remote_api()
+    except ProfileError as problem:
+        raise RemoteError(str(problem), UNEXPECTED) from problem
+    if not url or not token:
+        raise RemoteError(f"Set HEADRACE_URL and HEADRACE_TOKEN, or write {PROFILE}.", UNEXPECTED)
+    if urlsplit(url).scheme not in ("http", "https"):
+        raise RemoteError("HEADRACE_URL begins with http:// or https://.", UNEXPECTED)
+    return url, token
 
 
 def named(name: str) -> str:

@@ -10,9 +10,9 @@ from typing import Any
 
 import msgspec
 
-from controlplane.cli import remote
+from controlplane.cli import options, remote
 from controlplane.cli.exits import DONE, INVALID, UNEXPECTED
-from controlplane.cli.formats import FORMATS, Checked
+from controlplane.cli.formats import FORMATS, Checked, table
 from dataplane.core.components import components
 from dataplane.core.config.check import check
 from dataplane.core.config.layers import Context
@@ -44,8 +44,9 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--target", default="", help="tenant/NAME, preset/NAME, organisation/NAME")
     parser.add_argument("--offline", action="store_true", help="use the packaged registry alone")
     parser.add_argument("--preset", action="store_true", help="the files are presets (offline)")
-    parser.add_argument("--output", choices=list(FORMATS), default="text")
+    options.add(parser, list(FORMATS))
     given = parser.parse_args(arguments)
+    options.take(given)
     is_here = given.offline or not given.target
     try:
         found = [
@@ -56,8 +57,9 @@ def main(arguments: Sequence[str]) -> int:
         return said(str(problem), UNEXPECTED)
     except remote.RemoteError as refused:
         return said(str(refused), refused.exit_code)
-    if shown := FORMATS[given.output](found):
-        print(shown)  # noqa: T201  what the command is for
+    is_table = given.output in ("table", options.TEXT)
+    colour = options.has_colour(given)
+    options.say(given, table(found, colour=colour) if is_table else FORMATS[given.output](found))
     return max(verdict(one, strict=given.strict) for one in found)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import io
 import json
+import socket
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -11,10 +12,13 @@ from xml.etree.ElementTree import fromstring
 
 import pytest
 from pytest_django.live_server_helper import LiveServer
+from ruamel.yaml import YAML
 
-from controlplane.accounts.models import Tenant, User
+from controlplane.accounts.actions import create_tenant
+from controlplane.accounts.models import Organisation, Tenant, User
 from controlplane.accounts.tokens import TokenTerms, issue_token
 from controlplane.cli.main import COMMANDS, main
+from controlplane.cli.settings import remote_api
 from controlplane.configs.actions import save_version
 from controlplane.configs.documents import document_of
 from controlplane.configs.models import ConfigVersion
@@ -155,6 +159,45 @@ def test_junit_has_a_failed_case_for_a_wrong_file(
     assert "4:12" in str(failure.text)
 
 
+def test_yaml_holds_the_same_as_json(document: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    as_json = json.loads(reported(document, "json", capsys))
+
+    assert YAML(typ="safe").load(reported(document, "yaml", capsys)) == as_json
+
+
+def test_quiet_leaves_the_exit_code_alone_to_tell(
+    document: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document.write_text(WRONG)
+
+    assert main(["validate", "--quiet", str(document)]) == 3
+    assert capsys.readouterr() == ("", "")
+
+
+class Terminal(io.StringIO):
+    def isatty(self) -> bool:
+        return True
+
+
+@pytest.mark.parametrize(
+    ("flags", "variable", "has_colour"),
+    [([], "", True), (["--no-color"], "", False), ([], "1", False)],
+    ids=["by itself", "--no-color", "NO_COLOR"],
+)
+def test_a_terminal_gets_colours_unless_they_are_unwanted(
+    document: Path, monkeypatch: pytest.MonkeyPatch, flags: list[str], variable: str,
+    *, has_colour: bool,
+) -> None:  # fmt: skip
+    document.write_text(WRONG)
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stdout", terminal)
+    monkeypatch.setenv("NO_COLOR", variable)
+
+    assert main(["validate", *flags, str(document)]) == 3
+
+    assert ("\x1b[31merror[config.unknown_key]\x1b[0m" in terminal.getvalue()) is has_colour
+
+
 # ---- with a server ----------------------------------------------------------------------------
 
 
@@ -225,6 +268,54 @@ def test_presets_are_listed_cloned_promoted_and_looked_up(
     assert "ours v1" in printed
     assert "  - cachesplit" in printed
     assert "0 following, 0 pinned" in printed
+
+
+def test_a_plan_of_several_files_marks_each_in_its_own(
+    document: Path, deployment: Tenant, organisation: Organisation,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    create_tenant(organisation, slug="second", by=None)
+    other = document.with_name("second.yaml")
+    document.write_text("pipeline: [msk]\n")
+    other.write_text("# fine so far\nmod: sync\n")
+    targets = ["--target", "tenant/orchid", "--target", "tenant/acme/second"]
+
+    assert main(["plan", str(document), str(other), *targets]) == 3
+    printed = capsys.readouterr().out
+    assert f"{document}:1:12: error[config.unknown_component]" in printed
+    assert f"{other}:2:1: error[config.unknown_key]" in printed
+    assert "    mod: sync\n    ^^^\n" in printed
+
+
+def test_a_profile_that_nobody_else_may_read_stands_in_for_the_environment(
+    deployment: Tenant, tmp_path: Path, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    url, token = remote_api()
+    profile = tmp_path / "profile.toml"
+    profile.write_text(f'url = "{url}"\ntoken = "{token}"\n')
+    profile.chmod(0o644)
+    monkeypatch.setenv("HEADRACE_PROFILE", str(profile))
+    monkeypatch.delenv("HEADRACE_URL")
+    monkeypatch.delenv("HEADRACE_TOKEN")
+
+    assert main(["preset", "list"]) == 1
+    assert f"chmod 600 {profile}" in capsys.readouterr().err
+    profile.chmod(0o600)
+    assert main(["preset", "list", "--output", "yaml"]) == 0
+    assert YAML(typ="safe").load(capsys.readouterr().out)["items"][0]["name"] == "house"
+
+
+def test_a_server_that_is_silent_ends_with_7(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        port = silent.getsockname()[1]
+        monkeypatch.setenv("HEADRACE_URL", f"http://127.0.0.1:{port}")
+        monkeypatch.setenv("HEADRACE_TOKEN", "cg_api_x")
+
+        assert main(["preset", "list", "--timeout", "0.2"]) == 7
+    assert "did not answer within 0.2 s" in capsys.readouterr().err
 
 
 def test_a_refused_token_ends_with_9_and_a_missing_one_with_1(
