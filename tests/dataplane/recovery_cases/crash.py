@@ -199,6 +199,16 @@ async def _rage(
             task.cancel()
 
 
+async def fetch(
+    http: httpx.AsyncClient, url: str, headers: Mapping[str, str], **params: str
+) -> httpx.Response:
+    """A kept connection may lead to the process that was killed: then it is asked once more."""
+    try:
+        return await http.get(url, params=params, headers=headers)
+    except httpx.ReadError:
+        return await http.get(url, params=params, headers=headers)
+
+
 async def ask_for(
     minted: list[tuple[str, str]],
     nodes: list[NodeProcess],
@@ -207,11 +217,8 @@ async def ask_for(
 ) -> None:
     for number, (session, marker_id) in enumerate(minted):
         node = nodes[number % len(nodes)]
-        answer = await http.get(
-            f"{node.url}/expand",
-            params={"id": marker_id},
-            headers={"x-context-guru-token": TA, "x-context-guru-session": session},
-        )
+        owner = {"x-context-guru-token": TA, "x-context-guru-session": session}
+        answer = await fetch(http, f"{node.url}/expand", owner, id=marker_id)
         is_right = hashlib.sha256(answer.content).hexdigest().startswith(marker_id)
         if answer.status_code != HTTPStatus.OK or not is_right:
             findings.wrong.append((session, marker_id, answer.status_code))
@@ -221,7 +228,7 @@ async def read_counters(
     nodes: list[NodeProcess], findings: Findings, http: httpx.AsyncClient
 ) -> None:
     for node in nodes:
-        answer = await http.get(f"{node.url}/stats", headers={"x-context-guru-token": TA})
+        answer = await fetch(http, f"{node.url}/stats", {"x-context-guru-token": TA})
         stats: Mapping[str, int] = answer.json()
         for name in MUST_STAY_ZERO:
             findings.counted[name] = findings.counted.get(name, 0) + stats[name]

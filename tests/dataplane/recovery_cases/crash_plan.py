@@ -32,6 +32,7 @@ from tests.dataplane.recovery_cases.crash import (
     Findings,
     Ordeal,
     ask_for,
+    fetch,
     read_counters,
     request,
 )
@@ -150,11 +151,8 @@ class Plan:
         chosen = self.dice.sample(minted, min(SAMPLE, len(minted)))
         await ask_for(chosen, [self.node], self.findings, self.http)
         for session, id_ in chosen[:5]:
-            answer = await self.http.get(
-                f"{self.node.url}/expand",
-                params={"id": id_},
-                headers={"x-context-guru-token": TB, "x-context-guru-session": session},
-            )
+            stranger = {"x-context-guru-token": TB, "x-context-guru-session": session}
+            answer = await fetch(self.http, f"{self.node.url}/expand", stranger, id=id_)
             self.foreign += answer.status_code != HTTPStatus.NOT_FOUND
 
     async def ask_by_model(self) -> int:
