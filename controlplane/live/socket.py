@@ -19,6 +19,7 @@ from controlplane.accounts.scopes import Principal, Scope, scope_of
 from controlplane.accounts.tokens import authenticate_token
 from controlplane.live.hub import Hub, TooManyError
 from controlplane.live.messages import Frame
+from controlplane.live.origins import is_foreign
 from controlplane.live.readers import Asked, RefusedError, view_of
 from controlplane.live.subscriber import Subscriber
 
@@ -60,12 +61,15 @@ class LiveSocket(AsyncWebsocketConsumer):
     # ---- life -------------------------------------------------------------------------------
 
     async def connect(self) -> None:
+        """Whoever is refused for what the head says is never accepted."""
         header = dict(self.scope["headers"]).get(b"authorization", b"").decode("latin-1")
-        await self.accept()
         scheme, _, credential = header.partition(" ")
-        if header:
+        if is_foreign(self.scope):
+            await self.close(FORBIDDEN)
+        elif header:
             await self._authenticate(credential.strip() if scheme.lower() == "bearer" else "")
         else:
+            await self.accept()
             loop = asyncio.get_running_loop()
             self._quiet = loop.call_later(SPEAK_S, self._hang_up, UNAUTHENTICATED)
 
@@ -100,6 +104,8 @@ class LiveSocket(AsyncWebsocketConsumer):
             return
         if self._quiet is not None:
             self._quiet.cancel()
+        else:
+            await self.accept()
         await self._say("ok")
 
     def _reach(self) -> tuple[Principal | None, Scope]:

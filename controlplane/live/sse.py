@@ -20,6 +20,7 @@ import msgspec
 
 from controlplane.live.hub import Hub, TooManyError
 from controlplane.live.messages import control, event_stream
+from controlplane.live.origins import is_foreign
 from controlplane.live.readers import WINDOWS_S, Asked, RefusedError, reader_of
 from controlplane.live.subscriber import Subscriber
 
@@ -32,7 +33,7 @@ PATH = "/live/stream"
 CURSOR = re.compile(r"\d{1,18}")
 HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
-    (b"cache-control", b"no-store"),
+    (b"cache-control", b"no-cache, no-store, no-transform"),
     (b"x-accel-buffering", b"no"),
     (b"x-content-type-options", b"nosniff"),
 ]
@@ -61,6 +62,8 @@ class EventStreams:
         """Joined, so that there is room for it."""
         if scope["path"] != PATH or scope["method"] != "GET":
             raise RefusedError(HTTPStatus.NOT_FOUND, "not_found")
+        if is_foreign(scope):
+            raise RefusedError(HTTPStatus.FORBIDDEN, "live.foreign_origin")
         asked = asked_for(scope)
         reader = await self._hub.query(partial(reader_of, asked))
         try:

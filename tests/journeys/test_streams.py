@@ -130,3 +130,29 @@ async def test_two_hundred_pages_see_every_cursor_and_resume_after_the_server_wa
     assert {sum(page.buckets.values()) for page in pages} == {seen + 2}
     assert all("resync" not in page.kinds for page in pages)
     assert all(page.kinds[-1] == "bye" for page in pages)
+
+
+async def test_case_w_36_each_live_event_is_readable_before_the_next_one_is_made(
+    gateway: Deployment,
+) -> None:
+    """The browser would take it compressed; whoever compresses collects."""
+    session = (await asyncio.to_thread(gateway.sessions, 1))[0]
+    await asyncio.to_thread(gateway.ask, "Warm up")
+    reader, writer = await asyncio.open_connection("127.0.0.1", gateway.port)
+    writer.write(
+        f"GET /live/stream?topics={TOPIC} HTTP/1.1\r\nHost: 127.0.0.1\r\n"
+        f"Accept-Encoding: gzip, deflate, br\r\nCookie: cg_session={session}\r\n\r\n".encode()
+    )
+    async with asyncio.timeout(PATIENCE_S):
+        head = (await reader.readuntil(b"\r\n\r\n")).lower()
+        await reader.readuntil(b"event: hello")
+
+    for n in range(3):
+        await asyncio.to_thread(gateway.ask, f"Question {n}")
+        async with asyncio.timeout(PATIENCE_S):
+            await reader.readuntil(b"event: bucket")
+    writer.close()
+
+    assert b"transfer-encoding: chunked" in head
+    assert b"content-encoding" not in head
+    assert b"content-length" not in head

@@ -15,6 +15,9 @@ _CASE = re.compile(r"test_case_([wcpr])_(\d\d)_")
 BY_HAND = [
     *Path(__file__).parent.glob("test_*.py"),
     house.ROOT / "tests" / "controlplane" / "ui" / "test_field_cases.py",
+    house.ROOT / "tests" / "controlplane" / "live" / "test_field_cases.py",
+    house.ROOT / "tests" / "journeys" / "test_streams.py",
+    house.ROOT / "tests" / "journeys" / "pages" / "test_hostile_text.py",
 ]
 
 

@@ -92,3 +92,25 @@ def test_a_session_and_the_original_of_its_hostile_text_are_inert(page: Page) ->
     expect(text).to_contain_text("⟨U+202E⟩")
     expect(text).to_contain_text("<script>window.hurt = 1</script>")
     assert is_unhurt(page)
+
+
+LISTENS = """() => {
+  const stream = new EventSource('/live/stream?topics=component.mask');
+  window.told = new Promise(told => stream.addEventListener('bucket', () => told(true)));
+  return new Promise(opened => stream.addEventListener('hello', () => opened(true)));
+}"""
+
+
+@pytest.mark.parametrize("place", ["/", "/components/mask"])
+def test_case_r_22_what_arrives_while_a_page_is_open_does_nothing_either(
+    page: Page, served: Deployment, place: str
+) -> None:
+    page.goto(place)
+    page.evaluate(LISTENS)
+
+    served.ask(NAME, NAME, {}, messages=conversation(8, NAME))
+
+    assert page.evaluate("window.told")
+    page.wait_for_timeout(500)  # what the page's own script makes of it
+    assert is_unhurt(page)
+    assert OVERRIDE not in page.content()
