@@ -101,12 +101,27 @@ def audit(request: PersonRequest) -> HttpResponse:
         "rows": event_rows(found.events),
         "chips": _chips(asked),
         "has_filters": filters != Filters(),
+        "export": _export(filters),
         "newest": _at(asked) if before else "",
         "older": _at({**asked, "before": str(found.older)}) if found.older else "",
         "here": reverse(HERE),
         "proof": _proof() if "verify" in request.GET else None,
     }
     return page(request, "audit/audit.html", context, here=HERE)
+
+
+def _export(filters: Filters) -> str:
+    """The address of the API that gives what is filtered as a file."""
+    moments = {"since": filters.since, "until": filters.until}
+    asked = {
+        "action": filters.action,
+        "object": filters.subject,
+        "via": filters.via,
+        "q": filters.text,
+        **{name: str(int(at.timestamp() * 1000)) for name, at in moments.items() if at},
+    }
+    query = urlencode({name: value for name, value in asked.items() if value})
+    return f"/api/v1/audit/export?{query}" if query else "/api/v1/audit/export"
 
 
 def _actions(visible: Collection[str] | None) -> list[str]:

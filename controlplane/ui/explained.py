@@ -9,6 +9,7 @@ from django.contrib.auth.decorators import login_required
 from django.http import Http404, HttpResponse
 from django.views.decorators.http import require_safe
 
+from controlplane.refusal_codes import CODES
 from controlplane.ui.frame import PersonRequest, page
 from controlplane.ui.problem_rows import SIGNS
 from dataplane.core.components import components
@@ -57,9 +58,17 @@ class Refused:
 def error(request: PersonRequest, code: str) -> HttpResponse:
     wording = WORDINGS.get(code)
     if wording is None:
-        raise Http404
+        return _refusal(request, code)
     context = {"entry": entry(code, wording), "refused": refused(code)}
     return page(request, "configs/error.html", context, here="ui:config")
+
+
+def _refusal(request: PersonRequest, code: str) -> HttpResponse:
+    """A code that is about a request and not about a document."""
+    if code not in CODES:
+        raise Http404
+    context = {"code": code, "meaning": CODES[code]}
+    return page(request, "refusal.html", context, here="ui:config")
 
 
 @login_required

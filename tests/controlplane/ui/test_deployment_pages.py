@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
 
-from controlplane.accounts.actions import create_tenant, set_disabled
+from controlplane.accounts.actions import create_tenant, issue_key, set_disabled
 from controlplane.accounts.members import set_member
 from controlplane.accounts.models import Organisation, Secret, Tenant, Upstream, User
 from controlplane.accounts.upstreams import UpstreamTerms, create_upstream
@@ -379,3 +380,19 @@ def test_the_navigation_names_the_places_that_are_open(
     assert set(closed) <= set(seen[manager.email])
     assert not set(closed) & set(seen[viewer.email])
     assert "/prices" in seen[viewer.email]
+
+
+def test_the_trail_is_exported_as_it_is_filtered(
+    browser: Browser, admin: User, tenant: Tenant
+) -> None:
+    client = browser(admin)
+    issue_key(tenant, "laptop", admin)
+    page = client.get("/audit?action=key.&text=laptop&since=2026-01-01").content.decode()
+
+    found = re.search(r'href="(/api/v1/audit/export[^"]*)"', page)
+    assert found is not None
+    address = found[1].replace("&amp;", "&")
+    lines = client.get(address).content.decode().splitlines()
+
+    assert address.startswith("/api/v1/audit/export?action=key.&q=laptop&since=17672256")
+    assert [json.loads(line)["object"] for line in lines] == ["laptop"]
