@@ -180,7 +180,13 @@ class Sample:
 def _samples(look: Look, name: str, gate: str) -> tuple[Sample, ...]:
     if not gate:
         return ()
-    wanted = RequestFilter(tenant=look.tenant, component=name, gate=gate, since=look.window.since)
+    wanted = RequestFilter(
+        tenant=look.tenant,
+        component=name,
+        gate=gate,
+        since=look.window.since,
+        until=look.window.until,
+    )
     found = [row.record for row in requests(look.reach, wanted, limit=SAMPLES).rows]
     nothing: dict[int, list[RunRow]] = {}
     runs = readable(lambda: runs_of(record.pk for record in found), nothing)

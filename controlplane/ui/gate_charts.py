@@ -22,7 +22,7 @@ DID = {
 
 @dataclass(frozen=True, slots=True)
 class Backdrop:
-    """What the charts of a page share. words: the window, "1 h"; observed: for each step."""
+    """What the charts of a page share. words: "the last 1 h"; observed: for each step."""
 
     words: str
     observed: Sequence[bool]
@@ -59,14 +59,14 @@ def declines(
 def _finding(unit: str, words: str, top: Column | None, total: int) -> str:
     if top is None:
         nothing = "No gate held on any request" if unit == REQUESTS else "candidates declined"
-        return f"{nothing} in the last {words}."
+        return f"{nothing} in {words}."
     if unit == REQUESTS:
         return (
-            f"`{top.key}` held on {numerals.count(top.total)} requests in the last {words}. "
+            f"`{top.key}` held on {numerals.count(top.total)} requests in {words}. "
             "One request can meet several gates, so the layers have no common total."
         )
     share = numerals.share(top.total, total)
-    return f"candidates declined in the last {words}, {share} of them by `{top.key}`"
+    return f"candidates declined in {words}, {share} of them by `{top.key}`"
 
 
 def done(
@@ -104,4 +104,4 @@ def done(
 def _label(what: str, words: str, columns: Sequence[Column]) -> str:
     """The picture in words, for whoever does not see it."""
     told = [f"{column.name} {numerals.count(column.total)}" for column in columns if column.total]
-    return f"{what}, over the last {words}. " + (f"{', '.join(told)}." if told else "None.")
+    return f"{what}, over {words}. " + (f"{', '.join(told)}." if told else "None.")

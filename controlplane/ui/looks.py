@@ -12,20 +12,19 @@ from controlplane.arrivals import scope_of_request
 from controlplane.telemetry.models import LiveEvent
 from controlplane.telemetry.queries import Window
 from controlplane.telemetry.queries.coverage import readable
+from controlplane.telemetry.queries.windows import now_ms
 from controlplane.ui.frame import PersonRequest
 from controlplane.ui.scope import ALL_TENANTS, Choice, Scope, handle, scope_of
+from controlplane.ui.windows import (
+    DEFAULT_S,
+    SHORTEST_MS,
+    WINDOWS,
+    fixed_of,
+    in_words,
+    seconds_of,
+)
 
 STREAM = "/live/stream"
-WINDOWS = (
-    (300, "5 min"),
-    (900, "15 min"),
-    (3600, "1 h"),
-    (21_600, "6 h"),
-    (86_400, "24 h"),
-    (604_800, "7 d"),
-    (2_592_000, "30 d"),
-)
-DEFAULT_S = 3600
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,6 +32,7 @@ class Look:
     """scope: the tenant on screen, or all of them. reach: what whoever asks may read.
 
     cursor: of the stream, read before any figure; None while the telemetry cannot be read.
+    is_fixed: the window stays where it is, so that nothing on the page moves.
     kept: what else is in the page's address.
     """
 
@@ -42,6 +42,7 @@ class Look:
     window: Window
     seconds: int
     cursor: int | None
+    is_fixed: bool = False
     kept: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -60,14 +61,41 @@ class Look:
 
     @property
     def words(self) -> str:
-        return next(words for seconds, words in WINDOWS if seconds == self.seconds)
+        """`the last 15 min`, or from when to when."""
+        if self.is_fixed:
+            return in_words(self.window)
+        return f"the last {dict(WINDOWS)[self.seconds]}"
+
+    @property
+    def title(self) -> str:
+        return self.words.removeprefix("the ").capitalize() if not self.is_fixed else self.words
 
     def href(self, path: str = "", **changed: str) -> str:
         """This page, or another one, with the same tenant and window unless they are changed."""
-        window = str(self.seconds) if self.seconds != DEFAULT_S else ""
-        kept = {"tenant": self.handle, "window": window, **dict(() if path else self.kept)}
+        kept = {"tenant": self.handle, **self._window(), **dict(() if path else self.kept)}
+        if "window" in changed or "from" in changed:
+            kept = {name: kept[name] for name in kept if name not in {"window", "from", "to"}}
         said = {name: value for name, value in {**kept, **changed}.items() if value}
         return (path or self.path) + (f"?{urlencode(said)}" if said else "")
+
+    def _window(self) -> dict[str, str]:
+        if self.is_fixed:
+            return {"from": str(self.window.since), "to": str(self.window.until)}
+        return {"window": str(self.seconds) if self.seconds != DEFAULT_S else ""}
+
+    def earlier(self) -> str:
+        """The window before this one, which stays where it is."""
+        return self._moved(-(self.window.until - self.window.since))
+
+    def later(self) -> str:
+        """The window after this one; "" where that has not begun."""
+        return self._moved(self.window.until - self.window.since) if self.is_fixed else ""
+
+    def _moved(self, by_ms: int) -> str:
+        since, until = self.window.since + by_ms, min(self.window.until + by_ms, self.window.now)
+        if until - since < SHORTEST_MS:
+            return ""
+        return self.href(**{"from": str(since), "to": str(until)})
 
     def tenants(self) -> tuple[Choice, ...]:
         return (
@@ -90,7 +118,7 @@ class Look:
             Choice(
                 words,
                 self.href(window="" if seconds == DEFAULT_S else str(seconds)),
-                is_current=seconds == self.seconds,
+                is_current=seconds == self.seconds and not self.is_fixed,
                 keys="w" if seconds == following else "",
             )
             for seconds, words in WINDOWS
@@ -104,15 +132,16 @@ class Look:
 def look_of(request: PersonRequest, *kept: str) -> Look:
     """kept: names of further parameters that links carry along. Http404 for a foreign tenant."""
     cursor = readable(_newest, None)
-    wanted = request.GET.get("window", "")
-    seconds = next((each for each, _ in WINDOWS if str(each) == wanted), DEFAULT_S)
+    seconds = seconds_of(request.GET)
+    fixed = fixed_of(request.GET, now_ms()) if "from" in request.GET else None
     return Look(
         path=request.path,
         scope=scope_of(request.user, request.GET.get("tenant", "")),
         reach=scope_of_request(request),
-        window=Window.last(seconds),
+        window=fixed or Window.last(seconds),
         seconds=seconds,
         cursor=cursor,
+        is_fixed=fixed is not None,
         kept=tuple((name, request.GET[name]) for name in kept if request.GET.get(name)),
     )
 

@@ -77,8 +77,8 @@ def _requests(look: Look, found: Series, seen: Sequence[bool]) -> Chart:
         columns=columns,
         rows=rows_of(columns, found, look.window.steps, seen),
         total=str(total),
-        finding=f"requests in the last {look.words}",
-        label=f"Requests over the last {look.words}: {total}.",
+        finding=f"requests in {look.words}",
+        label=f"Requests over {look.words}: {total}.",
         caption="Requests",
     )
 
@@ -95,7 +95,7 @@ def _tokens(look: Look, found: Series, seen: Sequence[bool]) -> Chart:
         rows=rows_of(columns, found, look.window.steps, seen),
         total=str(numerals.share(before - after, before)) if before else "",
         finding="fewer tokens sent than arrived" if before else "No tokens in this window.",
-        label=f"Tokens over the last {look.words}: {numerals.count(before)} sent by agents, "
+        label=f"Tokens over {look.words}: {numerals.count(before)} sent by agents, "
         f"{numerals.count(after)} sent to providers.",
         caption="Tokens",
     )
@@ -113,8 +113,8 @@ def _net(look: Look, found: Series, seen: Sequence[bool]) -> Chart:
         columns=columns,
         rows=rows_of(columns, found, look.window.steps, seen, _dollars),
         total=str(total),
-        finding=f"in the last {look.words}, of requests that have a price",
-        label=f"Net saving over the last {look.words}: {total}.",
+        finding=f"in {look.words}, of requests that have a price",
+        label=f"Net saving over {look.words}: {total}.",
         caption="Net saving",
     )
 

@@ -151,7 +151,7 @@ function drawMarks(u, list, words) {
   ctx.save();
   ctx.textAlign = "left"; ctx.textBaseline = "alphabetic";   // uPlot leaves its axis settings behind
   ctx.font = `${12 * ratio}px ${token("font-text")}`;
-  let clear = -Infinity;
+  const clear = [-Infinity, -Infinity];   // from where each of the two rows is free
   for (const mark of list) {
     const x = Math.round(u.valToPos(mark.at, "x", true));
     if (x < bbox.left || x > bbox.left + bbox.width) continue;
@@ -162,9 +162,10 @@ function drawMarks(u, list, words) {
     if (!words) continue;
     const width = ctx.measureText(mark.word).width;
     const left = x + width > bbox.left + bbox.width ? x - width : x - 2 * ratio;
-    const row = left < clear ? 1 : 0;
+    const row = clear.findIndex((free) => left >= free);
+    if (row < 0) continue;   // its line stays, and its word in the list for whoever listens
     ctx.fillText(mark.word, left, bbox.top - (row ? 22 : 8) * ratio);
-    clear = left + width + 10 * ratio;
+    clear[row] = left + width + 10 * ratio;
   }
   ctx.restore();
 }

@@ -23,6 +23,21 @@ NOTHING: dict[str, Any] = {
 }
 
 
+MASK: dict[str, Any] = {
+    "runs": 16_204,
+    "acted": 9_120,
+    "acted_fresh": 1_220,
+    "acted_replay": 7_900,
+    "reverted": 2,
+    "saved_tokens": 180_000_000,
+    "saved_tokens_unique": 12_100_000,
+    "duration_ms": 51_852.8,
+    "verdict": "acted",
+    "gates": {"cached_prefix": 12_030, "below_min_tokens": 40_213},
+    "events": {"sweep_dropped": 7},
+}
+
+
 def busy(**changed: Any) -> dict[str, Any]:
     """Statistics of a node that has seen traffic, in the shape of 03 section 6.1."""
     return NOTHING | {
@@ -35,21 +50,7 @@ def busy(**changed: Any) -> dict[str, Any]:
         "bounces": 214,
         "wasted_tokens": 500_000,
         "adjusted_saved": 226_500_000,
-        "components": {
-            "mask": {
-                "runs": 16_204,
-                "acted": 9_120,
-                "acted_fresh": 1_220,
-                "acted_replay": 7_900,
-                "reverted": 2,
-                "saved_tokens": 180_000_000,
-                "saved_tokens_unique": 12_100_000,
-                "duration_ms": 51_852.8,
-                "verdict": "acted",
-                "gates": {"cached_prefix": 12_030, "below_min_tokens": 40_213},
-                "events": {"sweep_dropped": 7},
-            }
-        },
+        "components": {"mask": MASK},
         "bypassed": {"observe": 2_073, "unparseable": 7},
         "fresh_input_tokens": 21_400_000,
         "cache_read_tokens": 1_089_900_000,
