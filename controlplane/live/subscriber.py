@@ -84,7 +84,7 @@ class Subscriber:
     async def take(self, within_s: float) -> tuple[list[Frame], int]:
         """What waits, and the cursor after it; no frames when the time is over."""
         try:
-            async with asyncio.timeout(within_s):
+            async with asyncio.timeout(within_s):  # wait_for of 3.11 loses a cancellation
                 await self._ready.wait()
         except TimeoutError:
             return [], self.head

@@ -63,7 +63,8 @@ async def test_a_commit_in_this_process_wakes_whoever_waits(
 
     key, _ = await sync_to_async(issue_key)(deployment, "a", None)
 
-    found = await asyncio.wait_for(waiting, PATIENCE_S)
+    async with asyncio.timeout(PATIENCE_S):
+        found = await waiting
     assert [(one.type, one.name) for one in found.changes] == [
         (resource.AUTH_INDEX, key.key_hash[0])
     ]
@@ -77,7 +78,8 @@ async def test_a_commit_of_another_process_is_found_by_looking(deployment: Tenan
 
     await asyncio.to_thread(write_past_django, Path(connection.settings_dict["NAME"]))
 
-    found = await asyncio.wait_for(waiting, PATIENCE_S)
+    async with asyncio.timeout(PATIENCE_S):
+        found = await waiting
     source.close()
     assert [(one.type, one.version) for one in found.changes] == [(resource.PRICES, 2)]
 

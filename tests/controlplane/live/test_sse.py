@@ -22,10 +22,12 @@ from controlplane.live.snapshots import build
 from controlplane.live.sse import EventStreams
 from controlplane.telemetry.models import ComponentBucket, LiveEvent, SignalBucket
 from controlplane.telemetry.queries.windows import now_ms
+from tests import house
 from tests.controlplane.conftest import person
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "telemetry"])
 PATIENCE_S = 10.0
+RESETS = 200
 MASK = "/live/stream?topics=component.mask"
 
 
@@ -267,7 +269,8 @@ async def test_a_session_that_ends_ends_its_streams(
     await sync_to_async(ended)(cookie, deed)
 
     assert (await stream.frames("bye"))[-1]["reason"] == "signed_out"
-    await asyncio.wait_for(serving, PATIENCE_S)
+    async with asyncio.timeout(PATIENCE_S):
+        await serving
     assert len(quick) == 0
     await quick.stop()
 
@@ -329,3 +332,68 @@ async def test_a_seventh_stream_of_one_person_is_told_to_wait(browse: Open, admi
     await stream.frames("the end")
 
     assert (stream.status, json.loads(stream.body)["code"]) == (429, "live.too_many")
+
+
+MOMENTS = ("before it is answered", "after the head", "after the first event", "during a send")
+
+
+@pytest.mark.parametrize("moment", MOMENTS)
+async def test_case_d_01_connections_that_are_reset_give_everything_back(
+    browse: Open, hub: Hub, admin: User, moment: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("controlplane.live.sse.WRITE_S", 0.05)
+    cookie = await sync_to_async(signed_in)(admin)
+    before = len(asyncio.all_tasks())
+    for _ in range(RESETS // len(MOMENTS)):
+        stream = Stream(MASK, cookie)
+        async with asyncio.timeout(PATIENCE_S):
+            await EventStreams(hub)(stream.scope, stream.receive, reset_at(moment, stream))
+
+    assert len(hub) == 0
+    assert len(asyncio.all_tasks()) <= before
+    await (await browse(admin)).frames("hello")
+
+
+def reset_at(moment: str, stream: Stream) -> Callable[[dict[str, Any]], Awaitable[None]]:
+    """A send of a connection that is gone from that moment on."""
+    if moment == MOMENTS[0]:
+        stream.gone.set()
+
+    async def send(message: dict[str, Any]) -> None:
+        is_head = message["type"] == "http.response.start"
+        if not is_head or moment == "after the head":
+            stream.gone.set()
+        if not is_head and moment == "during a send":
+            await asyncio.sleep(3600)
+
+    return send
+
+
+class SlowStream(Stream):
+    delay_s = 0.0  # for every message that it reads
+
+    async def send(self, message: dict[str, Any]) -> None:
+        await asyncio.sleep(self.delay_s)
+        await super().send(message)
+
+
+async def test_case_d_02_a_slow_viewer_and_a_normal_one_end_on_the_exact_total(
+    hub: Hub, admin: User, tenant: Tenant
+) -> None:
+    case = json.loads((house.ROOT / "tests" / "data" / "cases" / "D-02.json").read_text())
+    burst, cookie = case["setup"]["burst"], await sync_to_async(signed_in)(admin)
+    at = now_ms() // 10_000 * 10_000
+    streams = [SlowStream(MASK, cookie) for _ in case["setup"]["viewers"]]
+    total = {burst["gate"]: case["expect"]["final_value_all_viewers"]}
+    async with asyncio.timeout(case["expect"]["within_s"]), asyncio.TaskGroup() as group:
+        for stream, viewer in zip(streams, case["setup"]["viewers"], strict=True):
+            stream.delay_s = viewer["read_delay_ms"] / 1000
+            group.create_task(EventStreams(hub)(stream.scope, stream.receive, stream.send))
+            await stream.frames("hello")
+        for n in range(100, burst["n"] + 1, 100):
+            await sync_to_async(raised)(tenant, n, at=at)
+
+        for stream in streams:
+            while await counts(stream) != total:
+                continue
+            stream.gone.set()

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import base64
 import csv
 import io
@@ -18,7 +19,12 @@ from django.db.models import Sum
 from controlplane.accounts.models import User
 from controlplane.accounts.scopes import Scope, scope_of_user
 from controlplane.telemetry import queries
-from controlplane.telemetry.models import NodeStream, RequestRecord, SignalBucket
+from controlplane.telemetry.models import (
+    NodeStream,
+    RequestRecord,
+    SessionRecord,
+    SignalBucket,
+)
 from controlplane.telemetry.queries import CSV, NDJSON, RequestFilter, State, Window
 from dataplane.simulator import Simulator
 from tests import house
@@ -219,3 +225,44 @@ async def test_case_a_08_the_providers_own_caching_is_no_saving_of_ours(
 
     figures = await sync_to_async(queries.totals)(everything, Window.last(3600))
     assert (figures.saved_gross, figures.saved_unique, figures.cache_read) == (0, 0, 930)
+
+
+async def test_case_a_05_a_client_that_leaves_leaves_one_row_with_its_input_exact(
+    node: Reporting, simulator: Simulator
+) -> None:
+    written = case("A-05")
+    request, upstream = written["request"], written["upstream"]
+    simulator.script({**round_of(upstream), "gap_ms": 3000})
+
+    async with node.served.http.stream(
+        "POST", node.served.gateway.url + request["path"], content=request["body_text"],
+        headers={**request["headers"], **AGENT},
+    ) as answer:  # fmt: skip
+        await anext(answer.aiter_raw())
+    async with asyncio.timeout(written["expect"]["upstream_cancelled_within_s"]):
+        while simulator.requests[0].disconnected_at is None:  # noqa: ASYNC110  a field
+            await asyncio.sleep(0.01)
+    await node.reported()
+
+    row = await RequestRecord.objects.aget()
+    assert row.outcome == written["expect"]["row"]["outcome"]
+    assert (row.fresh_input, row.cache_read) == tuple(written["expect"]["usage"].values())
+
+
+async def test_case_a_09_what_was_removed_once_is_unique_once_however_often_it_is_sent(
+    node: Reporting,
+) -> None:
+    body = json.loads(turn(1))
+    for number in range(20):
+        await node.served.post(json.dumps(body).encode(), x_context_guru_session="s1")
+        body["messages"] += [
+            {"role": "assistant", "content": "Done."},
+            {"role": "user", "content": f"And {number}?"},
+        ]
+    await node.reported()
+
+    stats = node.served.stats()
+    session = await SessionRecord.objects.aget()
+    assert stats["saved_tokens"] == 20 * stats["saved_tokens_unique"] > 0
+    assert session.saved_unique == stats["saved_tokens_unique"]
+    assert session.tokens_before - session.tokens_after == stats["saved_tokens"]

@@ -73,7 +73,8 @@ def test_a_batch_that_comes_twice_is_answered_and_counted_once(running: Writer) 
 
 
 async def test_a_node_in_this_process_waits_without_holding_the_loop(running: Writer) -> None:
-    await asyncio.wait_for(running.send(sent(1)), timeout=10)
+    async with asyncio.timeout(10):
+        await running.send(sent(1))
 
 
 def test_what_is_no_batch_is_refused_for_good(running: Writer) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import json
 import re
 import threading
 from collections.abc import Iterable
@@ -16,10 +17,13 @@ from dataplane.adapters import metrics, pages
 from dataplane.adapters.pages import MetricsPages
 from dataplane.adapters.tenant_refusals import KEYS_MAX, OTHER, REASONS, TenantRefusals
 from dataplane.core.components import components, mask
-from dataplane.core.declaration import Declaration, Event, Gate
+from dataplane.core.declaration import Declaration, Event, Gate, Kind
 from dataplane.core.gates import OFFLOAD_GATES
 from dataplane.core.pipeline import PipelineStep
+from dataplane.core.record import Record
+from dataplane.core.report import RunReport, StepReport
 from dataplane.core.turn import Decline, Happened, Step, ToolOutput, Turn
+from tests import house
 from tests.dataplane.gateway import TA, TB
 from tests.dataplane.gateway_cases.served import AGENT, LONG, Served, with_output
 from tests.dataplane.telemetry.reading import samples, value
@@ -208,6 +212,27 @@ async def test_no_label_holds_what_a_request_said(served: Served) -> None:
 
     assert "of-a-client" not in page
     assert TA not in page
+
+
+async def test_case_d_09_ten_thousand_sessions_add_no_series(served: Served) -> None:
+    case = json.loads((house.ROOT / "tests" / "data" / "cases" / "D-09.json").read_text())
+    asked, expect = case["setup"], case["expect"]
+    for number in range(asked["sessions"]):
+        tool = f"toolu_{number % asked['tool_names']}"
+        step = StepReport("iVBORw0KGgo", Kind.OFFLOAD, 9, 9, error=tool, undeclared={tool})
+        served.gateway.node.telemetry.add(
+            Record(
+                f"R{number}", "ten_acme", "messages", "anthropic", 0.0, model=tool,
+                session=f"sess-{number:05}", error_type=tool, report=RunReport(9, 9, 9, [step]),
+            )
+        )  # fmt: skip
+
+    page = await page_of(served)
+
+    series = [line for line in page.splitlines() if line and not line.startswith("#")]
+    assert len(series) <= expect["max_series"]
+    assert not [each for each in expect["no_label_matches"] if re.search(each, page)]
+    assert value(page, "cg_requests_total") == asked["sessions"]
 
 
 async def test_a_page_is_built_once_in_ten_seconds_and_outside_the_event_loop(
