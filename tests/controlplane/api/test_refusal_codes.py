@@ -29,8 +29,8 @@ def used() -> set[str]:
     """Codes as the API and the features spell them."""
     places = [name for name in house.files() if name.parts[:2] == ("controlplane", "api")]
     found = {code for name in places for code in WORD.findall(house.read(name))}
-    problems = (*AccountError.__subclasses__(), *ConfigsError.__subclasses__())
-    return found | {problem.code for problem in problems}
+    found |= {problem.code for problem in AccountError.__subclasses__()}
+    return found | {problem.code for problem in ConfigsError.__subclasses__()}
 
 
 def test_every_code_in_use_is_explained() -> None:
