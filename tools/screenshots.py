@@ -10,6 +10,7 @@ Pictures of pages that are gone are deleted. --only: pages by name. --url with -
 from __future__ import annotations
 
 import argparse
+import itertools
 import shutil
 import subprocess
 import sys
@@ -29,6 +30,18 @@ OUT = Path(__file__).resolve().parent.parent / "docs" / "screenshots"
 MOST_BYTES = 150_000
 SIZES = (ViewportSize(width=1440, height=900), ViewportSize(width=390, height=844))
 SCHEMES = ("light", "dark")
+CLONED = """\
+# coding agents, long sessions
+pipeline:
+  - cachesplit
+  - extract_llm_sweep  # new
+components:
+  extract_llm_sweep:
+    # as in our old notes
+    per_output: false  # sweep only
+    model: {source: config}  # cheap
+"""
+_NUMBERS = itertools.count(1)
 CHROMIUM = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
 SPEED = 40
 HERO = "hero"

@@ -4,6 +4,7 @@
 // server renders: one list, three places.
 
 import { completions } from "./completion.js";
+import { keep } from "./kept.js";
 
 const area = document.querySelector("textarea[data-editor]");
 const list = () => document.getElementById("problem-list");
@@ -341,7 +342,12 @@ function listen(view) {
 }
 
 if (area) {
+  if (area.form) keep(area);
   const view = mount();
   listen(view);
   mark(view);
+  // Once htmx listens, which is when the page is ready.
+  window.addEventListener("load", () => {
+    if ("unsent" in area.dataset) area.dispatchEvent(new Event("input", { bubbles: true }));
+  });
 }

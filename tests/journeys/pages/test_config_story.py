@@ -17,6 +17,7 @@ pytestmark = pytest.mark.browser
 
 with_script = pytest.mark.parametrize("context", [True], indirect=True, ids=["with script"])
 without_script = pytest.mark.parametrize("context", [False], indirect=True, ids=["without script"])
+KEPT_HERE = "Object.keys(sessionStorage).filter((name) => name.startsWith('unsent'))"
 OLD_BLOCK = """\
 pipeline:
   - cachesplit
@@ -205,3 +206,34 @@ def test_a_document_that_the_node_refuses_is_shown_with_its_answer_and_agents_go
             expect(page.locator(".refusal")).to_contain_text("Agents are served as before.")
             expect(page.locator(".refusal")).to_contain_text("store_unavailable")
         assert gateway.ask("hello")["content"]
+
+
+@with_script
+def test_a_text_that_the_server_could_not_be_given_is_kept_in_the_tab(page: Page) -> None:
+    """04 5.9, state error; a credential is not kept there either."""
+    page.goto("/config/orchid")
+    for button in ("Customise", "Discard draft"):
+        if page.get_by_role("button", name=button).count():
+            page.get_by_role("button", name=button).click()
+            page.wait_for_load_state()
+    page.route("**/check", lambda route: route.fulfill(status=408))
+    page.locator(".cm-content").click()
+    page.keyboard.press("Control+a")
+    page.keyboard.insert_text("# typed on a train\npipeline: [mask]\n")
+    expect(page.locator("#save-why")).to_contain_text("Your text is kept in this tab")
+
+    page.reload()
+    expect(page.locator(".cm-content")).to_contain_text("# typed on a train")
+    expect(page.locator("#save-why")).to_contain_text("does not answer")
+    page.unroute("**/check")
+    with page.expect_response("**/check"):
+        page.locator(".cm-content").press("End")
+        page.keyboard.type(" ")
+    expect(page.locator("#save-why")).to_contain_text("Your draft is kept")
+    assert page.evaluate(KEPT_HERE) == []
+
+    page.route("**/check", lambda route: route.fulfill(status=408))
+    page.keyboard.type("# sk-ant-api03-abcdefghijklmnop")
+    expect(page.locator("#save-why")).to_contain_text("kept nowhere")
+    assert page.evaluate(KEPT_HERE) == []
+    page.unroute("**/check")
