@@ -279,7 +279,11 @@ class Tenant:
         return Recalled(Found.RESOLVED, original.text, self._component(wanted))
 
     def _component(self, wanted: Recall) -> str:
-        """Whose decision of this session the id stands in, "" where there is none."""
+        """Whose decision of this session the id stands in, "" where there is none. As in the
+        other stores nobody asks for it where the model is shown the text.
+        """
+        if wanted.keep:
+            return ""
         session = self._sessions.get(wanted.scope.session)
         decisions = session.decisions.items() if session else ()
         return next((name[0] for name, d in decisions if wanted.marker_id in d.marker_ids), "")

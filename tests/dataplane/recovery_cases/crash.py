@@ -26,6 +26,7 @@ from tests.dataplane.gateway import TA, tenants
 from tests.dataplane.gateway_cases.served import AGENT, MASK_ALL
 from tests.dataplane.recovery_cases.nodes import NodeProcess, node_process
 from tests.dataplane.recovery_cases.replayed import raw_messages
+from tests.servers import RedisServer
 
 MUST_STAY_ZERO = ("stash_missing", "expand_unresolved_missing", "frozen_flips", "rewrite_failures")
 
@@ -35,6 +36,7 @@ class Ordeal:
     """What the nodes go through. up_s: shortest and longest time (s) that a node serves before it
     is killed. turns: after so many an agent begins a new session. outputs: new ones in each turn.
     retry_s: how long an agent waits before it sends again; pause_s: before its next turn.
+    spares_nodes: it is the Redis behind them that is killed.
     """
 
     seed: int
@@ -46,6 +48,7 @@ class Ordeal:
     outputs: int = 1
     retry_s: float = 0.02
     pause_s: float = 0.0
+    spares_nodes: bool = False
 
 
 @dataclass
@@ -154,8 +157,11 @@ def request(session: str, messages: list[dict[str, Any]], *, stream: bool = Fals
     return json.dumps(body).encode()
 
 
-async def undergo(ordeal: Ordeal, directory: Path) -> Findings:
-    """Let the agents work while nodes die; then ask for every original that was removed."""
+async def undergo(ordeal: Ordeal, directory: Path, redis: RedisServer | None = None) -> Findings:
+    """Let the agents work while nodes die; then ask for every original that was removed.
+
+    redis: keeps the originals where there is one.
+    """
     findings = Findings()
     limits = httpx.Limits(max_keepalive_connections=ordeal.sessions * ordeal.nodes)
     async with (
@@ -163,10 +169,9 @@ async def undergo(ordeal: Ordeal, directory: Path) -> Findings:
         httpx.AsyncClient(trust_env=False, timeout=20, limits=limits) as http,
     ):
         simulator.on_request = findings.witness.see
-        specs = tenants(MASK_ALL)
-        nodes = [node_process(directory, specs, simulator.url) for _ in range(ordeal.nodes)]
+        nodes = [a_node(directory, simulator.url, redis) for _ in range(ordeal.nodes)]
         try:
-            await _rage(ordeal, nodes, findings, http)
+            await _rage(ordeal, nodes, findings, http, redis)
             await ask_for(findings.witness.minted, nodes, findings, http)
             await read_counters(nodes, findings, http)
         finally:
@@ -175,8 +180,20 @@ async def undergo(ordeal: Ordeal, directory: Path) -> Findings:
     return findings
 
 
+def a_node(directory: Path, upstream_url: str, redis: RedisServer | None) -> NodeProcess:
+    if redis is None:
+        return node_process(directory, tenants(MASK_ALL), upstream_url)
+    document = MASK_ALL + "store: {backend: redis}\n"
+    environment = {"HEADRACE_STORE_REDIS_URL": redis.url}
+    return node_process(directory, tenants(document), upstream_url, **environment)
+
+
 async def _rage(
-    ordeal: Ordeal, nodes: list[NodeProcess], findings: Findings, http: httpx.AsyncClient
+    ordeal: Ordeal,
+    nodes: list[NodeProcess],
+    findings: Findings,
+    http: httpx.AsyncClient,
+    redis: RedisServer | None,
 ) -> None:
     dice = random.Random(ordeal.seed)  # noqa: S311  a seed makes the moments repeatable
     agents = [Agent(f"s{number}", nodes, findings, ordeal) for number in range(ordeal.sessions)]
@@ -189,6 +206,11 @@ async def _rage(
             await victim.wait_until_ready()
             findings.moments.append(round(dice.uniform(*ordeal.up_s), 3))
             await asyncio.sleep(findings.moments[-1])
+            if ordeal.spares_nodes and redis is not None:
+                redis.kill()
+                await asyncio.sleep(dice.uniform(*ordeal.up_s))
+                await asyncio.to_thread(redis.start)
+                continue
             await read_counters([victim], findings, http)
             await victim.kill()
             await victim.start()

@@ -9,18 +9,23 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 
 import httpx
+import pytest
 
 from dataplane.simulator import Simulator
 from tests.dataplane.core.build import anthropic_body
 from tests.dataplane.gateway import TA, tenants
 from tests.dataplane.gateway_cases.served import AGENT, MASK_ALL, Serve
+from tests.dataplane.recovery_cases.crash import MUST_STAY_ZERO, Ordeal, undergo
 from tests.dataplane.recovery_cases.nodes import NodeProcess, node_process
 from tests.dataplane.recovery_cases.scripted import X4000, X4000_ID
+from tests.dataplane.recovery_cases.test_kill import print_findings
 from tests.dataplane.recovery_cases.test_store_cases import outputs_in
 from tests.servers import free_port, redis_server
 
 SHARED = MASK_ALL + "store: {backend: redis}\n"
 SESSION = {"x-context-guru-session": "s1"}
+# A node leaves a Redis that failed alone for 5 s; it is given longer than that to come back.
+REDIS_DIES = Ordeal(seed=4, kills=2, up_s=(1.0, 6.0), pause_s=0.05, spares_nodes=True)
 # A machine that does six things at once is no slow store.
 PATIENT = {"HEADRACE_STORE_COMMIT_TIMEOUT_MS": "5000"}
 
@@ -108,3 +113,29 @@ async def test_a_node_whose_redis_is_away_starts_and_forwards_outputs_as_they_ca
 async def test_a_node_without_redis_refuses_a_document_that_wants_it(serve: Serve) -> None:
     async with serve(SHARED) as served:
         assert served.gateway.node.snapshots.nacks == {"store_unavailable": 2}
+
+
+# -- K10 and K13: nodes die, and the Redis behind them -------------------------------------------
+
+
+@pytest.mark.crash
+@pytest.mark.parametrize(
+    "ordeal",
+    [
+        pytest.param(Ordeal(seed=3, kills=4, nodes=2), id="03-case-125-K10-two-nodes-one-redis"),
+        pytest.param(REDIS_DIES, id="03-case-125-K13-redis"),
+    ],
+)
+async def test_nothing_is_lost_or_changed_when_a_node_or_redis_is_killed(
+    ordeal: Ordeal, tmp_path: Path
+) -> None:
+    with redis_server(tmp_path) as server:
+        findings = await undergo(ordeal, tmp_path, server)
+
+    print_findings(ordeal, findings)
+    assert findings.wrong == []
+    assert findings.witness.changed == []
+    assert findings.refused == []
+    assert findings.counted == dict.fromkeys(MUST_STAY_ZERO, 0)
+    assert findings.answered > 0
+    assert sum(map(len, findings.witness.markers.values())) > 0

@@ -23,7 +23,7 @@ from tests.dataplane.adapters.stores.builders import (
 )
 from tests.dataplane.adapters.stores.durable import LONG, eventually, is_available
 from tests.dataplane.adapters.stores.shared import opened
-from tests.servers import RedisServer, redis_server
+from tests.servers import VALKEY, RedisServer, redis_server
 
 
 @pytest.fixture
@@ -117,3 +117,38 @@ async def test_a_redis_that_comes_back_empty_proves_nothing(
         assert "cg.store_reset tenant=acme: Redis no longer has what it had" in caplog.text
         assert not store.stats("acme").authoritative
         assert (await recall(store, marker("text"))).found is Found.LOST
+
+
+async def test_k13_a_promoted_replica_has_what_was_waited_for(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with contextlib.ExitStack() as stack:
+        first = stack.enter_context(redis_server(tmp_path, program=VALKEY))
+        follows = ("--replicaof", f"127.0.0.1 {first.port}")
+        place = tmp_path_factory.mktemp("replica")
+        second = stack.enter_context(redis_server(place, *follows, program=VALKEY))
+        async with opened(first.url, replicas=1) as store:
+
+            async def is_followed() -> bool:
+                return bool((await freeze(store, "text")).durable)
+
+            await eventually(is_followed)
+        first.kill()
+        with contextlib.closing(second.client()) as client:
+            client.replicaof("NO", "ONE")
+
+        async with opened(second.url) as store:
+            assert (await turn(store)).frozen["mask"].keys() == {"text"}
+            assert (await recall(store, marker("text"))).original == b"text"
+
+
+async def test_a_replica_keeps_nothing_for_a_node(
+    tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    with contextlib.ExitStack() as stack:
+        first = stack.enter_context(redis_server(tmp_path, program=VALKEY))
+        follows = ("--replicaof", f"127.0.0.1 {first.port}")
+        place = tmp_path_factory.mktemp("replica")
+        second = stack.enter_context(redis_server(place, *follows, program=VALKEY))
+        async with opened(second.url) as store:
+            assert (await stash(store, "text")).refused == {marker("text"): Refused.UNAVAILABLE}
