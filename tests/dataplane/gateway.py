@@ -22,6 +22,7 @@ from dataplane.core.config.check import check
 from dataplane.core.config.layers import Context
 from dataplane.core.config.resource import Envelope, Resource
 from dataplane.core.prices import DEFAULT_PRICES
+from dataplane.server import GuardedProtocol
 from dataplane.settings import Settings
 
 TA = "cg_live_AAAAAAAAAAAAAAAAAAAAAAAAAA"
@@ -141,7 +142,12 @@ async def gateway(
 async def listening(node: Node) -> AsyncIterator[Gateway]:
     """The node on a free port until the block is left."""
     config = uvicorn.Config(
-        node, port=0, log_config=None, access_log=False, timeout_graceful_shutdown=2
+        node,
+        port=0,
+        http=GuardedProtocol,
+        log_config=None,
+        access_log=False,
+        timeout_graceful_shutdown=2,
     )
     server = uvicorn.Server(config)
     async with asyncio.TaskGroup() as group:

@@ -17,6 +17,7 @@ from controlplane.cli import database, simulated, welcome
 from controlplane.cli.bootstrapping import Wanted, bootstrap
 from controlplane.configs.released import adopt_release
 from controlplane.settings import ENVIRONMENT
+from dataplane.server import KEEP_ALIVE_S, GuardedProtocol
 
 FIRST_TENANT = "demo"
 DRAIN_S = 25
@@ -88,7 +89,8 @@ def serve() -> None:
         host=ENVIRONMENT.host,
         port=ENVIRONMENT.port,
         loop="uvloop",
-        http="httptools",
+        http=GuardedProtocol,
+        timeout_keep_alive=KEEP_ALIVE_S,
         lifespan="on",
         access_log=False,
         log_level="warning",
