@@ -19,6 +19,7 @@ from controlplane.alarms.windows import Window
 from controlplane.fleet import running
 from controlplane.fleet.models import NodeAck, PublishedResource
 from controlplane.telemetry.models import NodeStream
+from controlplane.telemetry.sequence import SKEW_MAX_MS
 from dataplane.core.config import resource
 
 SAMPLES_MIN = 20
@@ -104,6 +105,17 @@ def silent(_counted: list[Window], now: datetime) -> Iterator[Sighting]:
                 severity=Severity.CRITICAL if quiet_ms > GONE_MS else "",
                 detail=f"last heard {quiet_ms // 60_000} min ago",
             )
+
+
+def skewed(_counted: list[Window], now: datetime) -> Iterator[Sighting]:
+    """Nodes heard within the last minute whose clock differs from ours by too much."""
+    heard = NodeStream.objects.filter(last_at__gte=int(now.timestamp() * 1000) - SILENT_MS)
+    newest = dict(heard.order_by("last_at").values_list("node_id", "skew_ms"))
+    for node_id, skew_ms in newest.items():
+        if abs(skew_ms) > SKEW_MAX_MS:
+            side = "ahead" if skew_ms > 0 else "behind"
+            detail = f"{abs(skew_ms) / 1000:,.0f} s {side}"
+            yield Sighting(rule="node_skew", at=now, node=node_id, detail=detail)
 
 
 def stores(_counted: list[Window], now: datetime) -> Iterator[Sighting]:

@@ -33,6 +33,8 @@ COUNTED = (
     ("rewrite_failures", "rewrite_failures", timedelta(minutes=15)),
     ("usage_unparsed", "usage_unparsed", timedelta(minutes=15)),
     ("usage_unparsed", "usage_unreadable", timedelta(minutes=15)),
+    ("price_missing", "unpriced", timedelta(minutes=15)),
+    ("adjudicate_stray", "adjudicate_stray", timedelta(minutes=15)),
 )
 
 
@@ -140,14 +142,14 @@ def _apply(
     fingerprints = {sighting.fingerprint for sighting in found}
     news = [sighting for sighting in found if sighting.number]
     if is_level:
-        news = _not_said(news)
+        news = not_said(news)
     sight(news)
     for rule in rules:
         if RULES[rule].clears_itself:
             settle(rule, fingerprints, now)
 
 
-def _not_said(found: list[Sighting]) -> list[Sighting]:
+def not_said(found: list[Sighting]) -> list[Sighting]:
     """A condition that goes on is said once, and again when it has become critical."""
     said = dict(
         Alarm.objects.filter(fingerprint__in={sighting.fingerprint for sighting in found})
@@ -179,6 +181,8 @@ DETAILS = {
     "rewrite_failures": "",
     "usage_unparsed": "unknown form",
     "usage_unreadable": "could not be read",
+    "unpriced": "",
+    "adjudicate_stray": "",
 }
 LEVELS: tuple[tuple[tuple[str, ...], See], ...] = (
     (("error_rate", "refusal_rate", "never_minted_rate"), levels.shares),
@@ -186,6 +190,7 @@ LEVELS: tuple[tuple[tuple[str, ...], See], ...] = (
     (("store_unavailable",), levels.Rise("store_unavailable", _timeouts)),
     (("frozen_flips",), levels.Rise("frozen_flips", _flips)),
     (("node_offline",), levels.silent),
+    (("node_skew",), levels.skewed),
     (("node_nack",), levels.refusals),
 )
 

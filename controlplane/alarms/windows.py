@@ -20,7 +20,7 @@ RESOLUTION_S = 60
 LONGEST = timedelta(minutes=15)
 SLACK = timedelta(minutes=2)  # clocks of nodes differ from ours
 COLUMNS = ("requests", "errors", "refused", "expands", "expand_missing", "expand_malformed",
-           "stash_refused", "stash_missing")  # fmt: skip
+           "stash_refused", "stash_missing", "unpriced")  # fmt: skip
 BATCH = 500
 
 

@@ -121,6 +121,8 @@ def test_removals_declined_are_the_leading_sign_and_are_over_after_five_calm_min
         ({"expands": 98, "unresolved:never_minted": 2}, ["never_minted_rate"]),
         ({"requests": 9, "rewrite_failures": 1}, ["rewrite_failures"]),
         ({"requests": 9, "usage_unreadable": 1}, ["usage_unparsed"]),
+        ({"requests": 9, "unpriced": 1}, ["price_missing"]),
+        ({"requests": 9, "adjudicate_stray": 1}, ["adjudicate_stray"]),
     ],
 )
 def test_which_counters_are_an_alarm(
@@ -195,6 +197,20 @@ def test_what_never_arrived_is_said(db: None, kind: str, rule: str) -> None:
     watching.look_at_gaps(NOW)
 
     assert open_rules() == [rule]
+
+
+@pytest.mark.parametrize(("skew_s", "rules"), [(-31, ["node_skew"]), (31, ["node_skew"]), (30, [])])
+def test_a_node_whose_clock_is_wrong_is_an_alarm_until_it_is_right(
+    db: None, skew_s: int, rules: list[str]
+) -> None:
+    heard = {"first_at": ms(NOW), "last_at": ms(NOW)}
+    NodeStream.objects.create(node_id="a", boot_id="1", skew_ms=skew_s * 1000, **heard)
+
+    watching.look(later(seconds=5))
+    assert open_rules() == rules
+    NodeStream.objects.update(skew_ms=10)
+    watching.look(later(seconds=10))
+    assert open_rules() == []
 
 
 def test_a_store_that_is_nearly_full_or_does_not_answer_is_an_alarm(

@@ -9,14 +9,16 @@ import pytest
 from django.utils import timezone
 
 from controlplane import celery
+from controlplane.alarms.models import Alarm
 from controlplane.configs.models import ValidationReport
 from controlplane.configs.reports import KEPT
 from controlplane.jobs import registry
-from controlplane.jobs.actions import run_if_due
+from controlplane.jobs.actions import now_ms, run_if_due
 from controlplane.jobs.models import JobRun
 from controlplane.jobs.queries import JobRow, job_rows
 from controlplane.jobs.registry import Job
 from controlplane.jobs.runner import Runner
+from controlplane.jobs.upkeep import late_jobs
 
 pytestmark = pytest.mark.django_db
 NOW = 1_800_000_000_000
@@ -93,6 +95,19 @@ def test_a_job_that_missed_three_turns_is_late() -> None:
 
     assert not _row(NOW + period).is_late
     assert _row(NOW + 3 * period).is_late
+
+
+def test_a_late_job_is_an_alarm_said_once_until_it_is_on_time_again() -> None:
+    row = JobRun.objects.create(task="retention", due_at=1)
+
+    assert [late_jobs(), late_jobs()] == ["1 late", "1 late"]
+    alarm = Alarm.objects.get()
+    assert (alarm.rule, alarm.subject, alarm.count) == ("job_late", "retention", 1)
+
+    JobRun.objects.filter(pk=row.pk).update(due_at=now_ms())
+    assert late_jobs() == "0 late"
+    alarm.refresh_from_db()
+    assert alarm.state == "resolved"
 
 
 def _row(now: int) -> JobRow:
