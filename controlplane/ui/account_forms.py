@@ -101,6 +101,26 @@ class TenantForm(DesignedForm):
             self.fields["organisation"].initial = choices[0][0]
 
 
+class LimitsForm(DesignedForm):
+    """What a tenant is called and how much it may send at a time."""
+
+    ids = "limits"
+
+    label = forms.CharField(max_length=64, label="Name on pages")
+    rpm_limit = forms.IntegerField(
+        min_value=0,
+        max_value=1_000_000,
+        label="Requests per minute",
+        help_text="0: no limit. More get 429 until the minute is over.",
+    )
+    concurrent_limit = forms.IntegerField(
+        min_value=0,
+        max_value=100_000,
+        label="Requests at once",
+        help_text="0: no limit. More get 429 at once; nothing queues.",
+    )
+
+
 class ReasonForm(DesignedForm):
     ids = "reason"
 

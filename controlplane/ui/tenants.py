@@ -19,7 +19,7 @@ from controlplane.accounts.queries import visible_tenant
 from controlplane.arrivals import scope_of_request
 from controlplane.configs.queries import current_revision, tenant_document
 from controlplane.fleet.queries import acknowledgement
-from controlplane.ui.account_forms import AgentKeyForm, KeyForm, TenantForm
+from controlplane.ui.account_forms import AgentKeyForm, KeyForm, LimitsForm, TenantForm
 from controlplane.ui.forms import UpstreamForm
 from controlplane.ui.frame import PersonRequest, page
 from controlplane.ui.key_rows import binding_rows, key_rows
@@ -81,6 +81,8 @@ def tenant_page(
         "binding_rows": binding_rows(tenant),
         "agent_key_form": AgentKeyForm(),
         "dialects": dialect_rows(tenant),
+        "limits_form": LimitsForm(initial=_limits(tenant)),
+        "may_audit": scope_of_request(request).may_in("audit:read", tenant.organisation),
         "may_write": may(request.user, "config:write", tenant),
         "may_issue": may(request.user, "key:write", tenant),
         "may_list": may(request.user, "upstream:write", None),
@@ -89,6 +91,24 @@ def tenant_page(
     return page(
         request, "tenants/tenant.html", {**context, **refused}, here="ui:tenants", status=status
     )
+
+
+def _limits(tenant: Tenant) -> dict[str, object]:
+    names = ("label", "rpm_limit", "concurrent_limit")
+    return {name: getattr(tenant, name) for name in names}
+
+
+@login_required
+@require_POST
+def set_limits(request: PersonRequest, slug: str) -> HttpResponse:
+    tenant = tenant_of(request, slug, "tenant:write")
+    form = LimitsForm(request.POST)
+    if not form.is_valid():
+        status = HTTPStatus.UNPROCESSABLE_ENTITY
+        return tenant_page(request, tenant, slug, status, limits_form=form)
+    accounts.change_tenant(tenant, **form.cleaned_data, by=request.user)
+    messages.success(request, "The limits hold from the next request on.", "ok")
+    return redirect(f"{reverse('ui:tenant', args=[slug])}#limits")
 
 
 @login_required

@@ -30,5 +30,6 @@ urlpatterns = [
     path("theme", signin.choose_theme, name="theme"),
     path("tenants", tenants.tenants, name="tenants"),
     path("tenants/<slug:slug>", tenants.tenant, name="tenant"),
+    path("tenants/<slug:slug>/limits", tenants.set_limits, name="limits"),
     path("tenants/<slug:slug>/upstreams", tenants.choose_upstream, name="upstreams"),
 ]

@@ -85,6 +85,12 @@ DEEDS = [
     Deed("GET", "tenants", MEMBERS),
     Deed("GET", TENANT, READERS),
     Deed("POST", f"{TENANT}/upstreams", CHANGED, {"dialect": "openai", "upstream": "lab"}),
+    Deed(
+        "POST",
+        f"{TENANT}/limits",
+        CHANGED,
+        {"label": "Orchid", "rpm_limit": "60", "concurrent_limit": "0"},
+    ),
     Deed("POST", f"{TENANT}/keys", SENT, {"label": "laptop"}),
     Deed("GET", KEY, SENT),
     Deed("POST", KEY, CHANGED),

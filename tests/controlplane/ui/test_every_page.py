@@ -31,6 +31,7 @@ PATHS = (
     "/connect/orchid",
     "/members",
     "/me",
+    "/me/second-factor",
     "/tokens",
     "/secrets",
     "/prices",

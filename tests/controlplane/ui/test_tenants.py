@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 from collections.abc import Callable
 from datetime import UTC, datetime
@@ -13,6 +14,7 @@ from controlplane.accounts.actions import create_tenant, issue_key
 from controlplane.accounts.models import DataPlaneKey, Organisation, Tenant, User
 from controlplane.accounts.queries import chosen_upstreams
 from controlplane.accounts.upstreams import create_upstream
+from controlplane.audit.models import AuditEvent
 from controlplane.fleet.models import NodeAck, PublishedResource
 from dataplane.core.config import resource
 from tests.controlplane.ui.conftest import Browser
@@ -272,3 +274,27 @@ def test_what_is_not_on_the_list_is_refused(
 
     assert answer.status_code == 422
     assert chosen_upstreams(tenant) == {}
+
+
+def test_limits_are_set_on_the_page_and_reach_the_node(
+    browser: Browser, admin: User, tenant: Tenant
+) -> None:
+    client, wanted = browser(admin), {"label": "Orchid", "rpm_limit": "60", "concurrent_limit": "4"}
+
+    wrong = client.post("/tenants/orchid/limits", {**wanted, "rpm_limit": "-1"})
+    done = client.post("/tenants/orchid/limits", wanted)
+
+    assert (wrong.status_code, done.status_code) == (422, 302)
+    published = PublishedResource.objects.get(type=resource.TENANT, name=tenant.uid)
+    body = json.loads(bytes(published.body))
+    assert body["limits"] == {"rpm": 60, "concurrency": 4}
+    assert 'value="60"' in client.get("/tenants/orchid").content.decode()
+    event = AuditEvent.objects.get(action="tenant.change")
+    assert event.after == {"label": "Orchid", "rpm_limit": 60, "concurrent_limit": 4}
+
+
+def test_a_viewer_reads_the_limits(browser: Browser, viewer: User, tenant: Tenant) -> None:
+    page = browser(viewer).get("/tenants/orchid").content.decode()
+
+    assert "<dt>Requests per minute</dt><dd>no limit</dd>" in page
+    assert "Set the limits" not in page

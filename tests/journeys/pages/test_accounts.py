@@ -111,8 +111,8 @@ def test_no_page_about_accounts_scrolls_sideways(
     sign_in(page)
 
     for path in (
-        "/connect", "/members", "/me", "/tokens", "/upstreams", "/secrets", "/prices",
-        "/prices?edit", "/audit?verify=1",
+        "/connect", "/members", "/me", "/me/second-factor", "/tokens", "/upstreams", "/secrets",
+        "/prices", "/prices?edit", "/audit?verify=1",
     ):  # fmt: skip
         page.goto(path)
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth"), path
