@@ -16,7 +16,7 @@ from dataclasses import asdict, replace
 from dataplane.adapters.originals import REDIS_LIMITS, Purged, StoreLimits, StoreStats, Touch
 from dataplane.adapters.stores import redis_wire, retention
 from dataplane.adapters.stores.answers import TurnRead
-from dataplane.adapters.stores.cipher import UnknownKeyError
+from dataplane.adapters.stores.cipher import SealedError, UnknownKeyError
 from dataplane.adapters.stores.later import LaterTurns, Turns
 from dataplane.adapters.stores.redis_keys import REALM
 from dataplane.adapters.stores.redis_link import (
@@ -52,6 +52,7 @@ RECALL_PAUSE_S = 0.1
 RETRY_S = 0.25
 WAIT_SHARE = 0.9  # of a commit's time, so that a short count is heard and not guessed
 _FAILURES = (TimeoutError, OSError, ValueError)
+_NEVER_SENT = (LeftAloneError, StoreRefusedError, SealedError)
 
 
 class RedisStore:
@@ -162,7 +163,7 @@ class RedisStore:
                 )
         except _FAILURES as error:
             self._report(tenant, error)
-            if not isinstance(error, LeftAloneError):
+            if not isinstance(error, _NEVER_SENT):
                 self._take_back(wanted, attempt)
             return self._unavailable(wanted, tally, error)
         self._times.add(time.perf_counter() - began)
@@ -377,6 +378,8 @@ class RedisStore:
             self._link.failed()
             self._views.doubt()
         self._troubles.unavailable(tenant, error)
+        if isinstance(error, StoreRefusedError):
+            self._troubles.refused(error)
         if isinstance(error, UnknownKeyError):
             self._tenants.doubt_keys(tenant)
 

@@ -28,6 +28,7 @@ SCRIPT = "\n".join(
 )
 CONNECTIONS = 1024  # the library's own default of 100 fails the 101st request at once
 CONNECT_TIMEOUT_S = 0.5
+REMOVED_AT_ONCE = 1000
 FAILURES_TO_OPEN = 5
 WITHIN_S = 10.0
 OPEN_S = 5.0
@@ -121,9 +122,15 @@ class Link:
     async def remove(self, pattern: str, *, but: str) -> None:
         """Unlink every key that matches, except one."""
         with _as_os_error():
-            async for found in self._redis.scan_iter(match=pattern, count=1000):
-                if found != but.encode():
-                    await self._redis.unlink(found)
+            found: list[Any] = []
+            async for key in self._redis.scan_iter(match=pattern, count=REMOVED_AT_ONCE):
+                if key != but.encode():
+                    found.append(key)
+                if len(found) == REMOVED_AT_ONCE:
+                    await self._redis.unlink(*found)
+                    found = []
+            if found:
+                await self._redis.unlink(*found)
 
     async def compare_and_set(self, key: str, known: bytes | None, wanted: bytes) -> bool:
         """Replace a value that is still the known one."""
@@ -140,7 +147,10 @@ class Link:
         return False
 
     def failed(self) -> None:
-        """Count a failure; after several in a short time Redis is left alone for a while."""
+        """Count a failure; after several in a short time Redis is left alone for a while. One that
+        comes back may be another one: it is checked again.
+        """
+        self._is_checked = False
         now = time.monotonic()
         self._failures.append(now)
         if len(self._failures) == FAILURES_TO_OPEN and now - self._failures[0] <= WITHIN_S:

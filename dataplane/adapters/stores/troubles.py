@@ -13,14 +13,22 @@ class Troubles:
     def __init__(self) -> None:
         self._failing: set[str] = set()
         self._undecryptable: set[str] = set()
+        self._refused = ""
 
     def unavailable(self, tenant: str, error: BaseException) -> None:
         if tenant not in self._failing:
             self._failing.add(tenant)
             _log.warning("cg.store_unavailable tenant=%s: %r", tenant, error)
 
+    def refused(self, error: BaseException) -> None:
+        """The place itself must not be used; said once, until another reason is found."""
+        if self._refused != str(error):
+            self._refused = str(error)
+            _log.error("cg.store_refused: %s", error)
+
     def over(self, tenant: str) -> None:
         """It has just answered."""
+        self._refused = ""
         self._failing.discard(tenant)
 
     def undecryptable(self, tenant: str, what: str) -> None:

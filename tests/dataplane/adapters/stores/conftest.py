@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
 
 import pytest
@@ -13,6 +13,7 @@ from dataplane.adapters.stores.redis import RedisStore
 from dataplane.encryption import StoreEncryption
 from dataplane.settings import SharedStore
 from tests.dataplane.adapters.stores.builders import LIMITS
+from tests.servers import RedisServer, redis_server
 
 KINDS = ["memory", "sqlite", "sqlite sealed", "redis", "redis sealed"]
 
@@ -45,3 +46,10 @@ async def any_store(request: pytest.FixtureRequest, tmp_path: Path) -> AsyncIter
     await built.start()
     yield built
     await built.close()
+
+
+@pytest.fixture
+def mortal(tmp_path: Path) -> Iterator[RedisServer]:
+    """A Redis that the test may kill."""
+    with redis_server(tmp_path) as server:
+        yield server

@@ -110,6 +110,20 @@ async def test_a_redis_that_turns_out_wrong_after_the_start_keeps_nothing(
             assert not await is_available(store)
 
 
+async def test_a_redis_that_comes_back_with_another_configuration_is_looked_at_again(
+    mortal: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with opened(mortal.url) as store:
+        await freeze(store, "text")
+        mortal.kill()
+        assert not await is_available(store)
+        mortal.options += ("--maxmemory-policy", "allkeys-lru")
+        mortal.start()
+
+        assert (await stash(store, "new")).refused == {marker("new"): Refused.UNAVAILABLE}
+        assert caplog.text.count("cg.store_refused: redis_evicts: maxmemory-policy is") == 1
+
+
 async def test_a_commit_waits_for_the_append_only_file(valkey: RedisServer) -> None:
     async with opened(valkey.url) as store:
         await freeze(store, "text")
@@ -202,6 +216,17 @@ async def test_what_is_only_projected_lies_apart(redis_url: str) -> None:
         await store.purge_tenant("acme")
     assert (await recall(shadow, marker("text"))).original == b"text"
     await shadow.close()
+
+
+async def test_many_keys_are_purged_as_well_as_few(redis_url: str) -> None:
+    async with opened(redis_url) as store:
+        texts = [f"text {number}" for number in range(450)]  # each an original and its owners
+        await freeze(store, *texts)
+        assert len(keys_in(redis_url, "cg:{acme}:*")) > 900
+
+        assert (await store.purge_tenant("acme")).originals == 450
+
+        assert keys_in(redis_url, "cg:{acme}:*") == [b"cg:{acme}:tally"]
 
 
 async def test_every_key_of_a_tenant_is_in_one_slot_of_a_cluster(redis_url: str) -> None:

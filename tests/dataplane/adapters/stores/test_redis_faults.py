@@ -7,7 +7,6 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -24,12 +23,6 @@ from tests.dataplane.adapters.stores.builders import (
 from tests.dataplane.adapters.stores.durable import LONG, eventually, is_available
 from tests.dataplane.adapters.stores.shared import opened
 from tests.servers import VALKEY, RedisServer, redis_server
-
-
-@pytest.fixture
-def mortal(tmp_path: Path) -> Iterator[RedisServer]:
-    with redis_server(tmp_path) as server:
-        yield server
 
 
 async def test_k13_a_redis_that_is_killed_has_all_that_it_promised(mortal: RedisServer) -> None:
