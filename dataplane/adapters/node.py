@@ -107,6 +107,8 @@ class Node:
         self._loop = asyncio.get_running_loop()
         await asyncio.to_thread(tokens.load)
         await asyncio.to_thread(self.snapshots.restore)
+        if self.store.minted is not None:
+            self.store.minted.on_foreign = partial(self.telemetry.unresolved, "foreign_tenant", "")
         await self.store.start()
         if self.settings.shadow_dir.is_dir() or self.settings.store_redis:
             await self.observer.open()  # what was projected for a tenant since purged goes, too

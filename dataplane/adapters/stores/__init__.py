@@ -22,13 +22,14 @@ from dataplane.adapters.originals import (
     Touch,
 )
 from dataplane.adapters.stores.memory import MemoryStore
+from dataplane.adapters.stores.minted import MintedIds
 from dataplane.adapters.stores.off import OffStore
 from dataplane.adapters.stores.redis import RedisStore
 from dataplane.adapters.stores.sqlite import COMMIT_TIMEOUT_S, SqliteStore
 from dataplane.adapters.stores.sqlite_file import Durability, store_path
 from dataplane.adapters.stores.sqlite_writer import SWEEP_EVERY_S
 from dataplane.adapters.stores.tally import COUNTERS, GAUGES
-from dataplane.core.effects import Commit, Committed, OpenTurn, Recall, Recalled, SessionView
+from dataplane.core.effects import Commit, Committed, Found, OpenTurn, Recall, Recalled, SessionView
 from dataplane.encryption import StoreEncryption
 
 __all__ = ["MemoryStore", "OffStore", "RedisStore", "SqliteStore", "StoreSet"]
@@ -62,6 +63,8 @@ class StoreSet:
         shared: RedisStore | None = None,
     ) -> None:
         """shared: the store that several nodes use, None where there is none."""
+        # Tells another tenant's id from one that nobody minted; None where nobody wants to know.
+        self.minted: MintedIds | None = None
         self._state_dir = state_dir
         self._backends: dict[Backend, Store] = {
             "memory": MemoryStore(),
@@ -119,21 +122,32 @@ class StoreSet:
         await asyncio.gather(*self._purging.values(), return_exceptions=True)
         for store in self._backends.values():
             await store.close()
+        if self.minted is not None:
+            await self.minted.close()
 
     async def open_turn(self, wanted: OpenTurn) -> SessionView:
         return await self.backend_for(wanted.scope.tenant).open_turn(wanted)
 
     async def commit(self, wanted: Commit) -> Committed:
-        return await self.backend_for(wanted.scope.tenant).commit(wanted)
+        committed = await self.backend_for(wanted.scope.tenant).commit(wanted)
+        if self.minted is not None:
+            new = (each.marker_id for each in wanted.payloads if not each.renews)
+            self.minted.note(wanted.scope.tenant, committed.durable.intersection(new))
+        return committed
 
     async def recall(self, wanted: Recall) -> Recalled:
-        return await self.backend_for(wanted.scope.tenant).recall(wanted)
+        recalled = await self.backend_for(wanted.scope.tenant).recall(wanted)
+        if self.minted is not None and recalled.found is Found.NEVER_MINTED:
+            self.minted.ask(wanted.scope.tenant, wanted.marker_id)
+        return recalled
 
     async def touch_turn(self, wanted: Touch) -> bool:
         return await self.backend_for(wanted.scope.tenant).touch_turn(wanted)
 
     async def purge_tenant(self, tenant: str) -> Purged:
         """In every backend: the tenant may have been in another one before."""
+        if self.minted is not None:
+            self.minted.forget(tenant)
         purged = [await store.purge_tenant(tenant) for store in self._backends.values()]
         return Purged(*(sum(counts) for counts in zip(*map(astuple, purged), strict=True)))
 

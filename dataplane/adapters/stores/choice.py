@@ -14,6 +14,7 @@ from dataplane.adapters.stores import (
     StoreSet,
     StoreUnavailableError,
 )
+from dataplane.adapters.stores.minted import MintedIds
 from dataplane.adapters.stores.redis_keys import REALM, SHADOW_REALM
 from dataplane.settings import Settings, SharedStore
 
@@ -38,7 +39,7 @@ def chosen(store: Mapping[str, Any]) -> tuple[Backend, StoreLimits]:
 
 def store_set(settings: Settings, *, shadow: bool = False) -> StoreSet:
     """The stores of one node. shadow: those of what is only projected, apart from the others."""
-    return StoreSet(
+    made = StoreSet(
         settings.shadow_dir if shadow else settings.state_dir,
         durability=settings.store_durability,
         timeout_s=settings.store_commit_timeout_ms / 1000,
@@ -46,6 +47,9 @@ def store_set(settings: Settings, *, shadow: bool = False) -> StoreSet:
         encryption=settings.store_encryption,
         shared=_shared(settings, settings.store_redis, shadow) if settings.store_redis else None,
     )
+    if not shadow:
+        made.minted = MintedIds(settings.state_dir / "ledger.db")
+    return made
 
 
 def _shared(settings: Settings, place: SharedStore, shadow: bool) -> RedisStore:  # noqa: FBT001

@@ -6,6 +6,7 @@ build; case 77 is in gateway_cases/test_responses.py.
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import json
 import sqlite3
@@ -139,6 +140,41 @@ async def test_another_tenants_marker_keeps_nothing_from_compaction_and_opens_no
     assert results(served.sent) == [PLACEHOLDER.format(id=X4000_ID)]
     assert served.stats()["expand_unresolved_missing"] == 0
     assert served.stats("birch")["expand_unresolved_missing"] == 0
+    await foreign(served, 1)
+    assert served.stats()["expand_unresolved_foreign_tenant"] == 0
+    assert served.stats()["expand_unresolved_never_minted"] == 1
+
+
+async def foreign(served: Served, count: int) -> None:
+    """Wait until the process has counted so many ids of other tenants, which it does behind."""
+    node, name = served.gateway.node, "expand_unresolved_foreign_tenant"
+    async with asyncio.timeout(10):
+        while node.stats()[name] != count:  # noqa: ASYNC110  it tells nobody
+            await asyncio.sleep(0.01)
+
+
+async def test_an_id_that_nobody_minted_and_one_of_its_own_are_no_foreign_ones(
+    served: Served,
+) -> None:
+    await served.post(anthropic_body(X4000), x_context_guru_token=TB)
+    for wanted in ("f" * 16, X4000_ID):
+        served.simulator.script({"content": [x(wanted)]}, {"content": "done"})
+        await served.post(anthropic_body("short"))
+
+    await foreign(served, 1)
+
+
+async def test_what_cannot_be_told_apart_costs_no_request(serve: Serve, tmp_path: Path) -> None:
+    async with serve() as served:
+        minted = served.gateway.node.store.minted
+        assert minted is not None
+        minted._path = tmp_path  # a directory is no file
+        served.simulator.script({"content": [x("f" * 16)]}, {"content": "done"})
+
+        answer = await served.post(anthropic_body(X4000))
+
+        assert answer.status_code == 200
+        assert results(served.sent) == [PLACEHOLDER.format(id="f" * 16)]
 
 
 @pytest.mark.parametrize("_", [pytest.param(None, id="03-case-67")])
