@@ -121,6 +121,24 @@ def test_a_disk_that_fills_is_emptied_below_its_low_mark(monkeypatch: pytest.Mon
     assert purged.rows["disk"] == 20
 
 
+def test_quota_comes_before_age_age_before_size_and_size_before_the_disk(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(retention, "PARENTS", 1)
+    rows = [row(1, at=NOW - 8 * DAY), *(row(n) for n in range(2, 6)), row(9, tenant="ten_basalt")]
+    ingest(batch(1, rows, [delta(6)]), received_at=NOW)
+    sizes, ratios = iter([200, 90]), iter([0.91, 0.91, 0.84])
+    monkeypatch.setattr(retention, "bytes_used", lambda: next(sizes))
+    limits = Limits(request_rows=4, database_bytes=100)
+
+    purged = purge(NOW, limits, disk=lambda: next(ratios))
+
+    assert list(purged.rows) == ["quota", "age", "size", "disk"]
+    assert [purged.rows[why] for why in ("quota", "size", "disk")] == [1, 1, 1]
+    assert tenants_left() == {"ten_orchid": 2, "ten_basalt": 1}
+    assert MonthlySpend.objects.aggregate(n=Sum("requests"))["n"] == 6
+
+
 def test_a_disk_below_its_high_mark_costs_nothing() -> None:
     ingest(batch(1, [row(1)]), received_at=NOW)
 

@@ -137,6 +137,20 @@ async def test_a_full_queue_drops_rows_and_says_so_but_keeps_every_counter(
     assert telemetry.process.counts["telemetry_dropped"] == 490
 
 
+async def test_ten_thousand_tenants_are_each_counted_in_batches_that_fit() -> None:
+    sink = Receiver()
+    telemetry, link = reporting(sink)
+
+    for number in range(10_000):
+        telemetry.add(record(number, tenant=f"ten_{number:05}"))
+    await link.flush()
+
+    counted = Counter(delta.tenant for batch in sink.batches for delta in batch.deltas)
+    assert len(counted) == 10_000
+    assert sink.counted("all_requests") == len(sink.rows) == 10_000
+    assert [batch.seq for batch in sink.batches] == list(range(1, len(sink.batches) + 1))
+
+
 @pytest.mark.parametrize(
     ("took_s", "failures", "pause_s"),
     [(0.01, 0, 0.5), (0.4, 0, 0.8), (3.0, 0, 1.0), (0.4, 1, 1.0), (0.4, 99, 30.0)],
