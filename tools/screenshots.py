@@ -45,6 +45,7 @@ _NUMBERS = itertools.count(1)
 CHROMIUM = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
 SPEED = 40
 HERO = "hero"
+LOST = "-alarm"  # what is added to the names of pages that are not about alarms anyway
 
 
 def main() -> None:
@@ -92,7 +93,7 @@ def life(browser: Browser, options: argparse.Namespace) -> set[str]:
         replay(served)
         taken |= tours(browser, served.url, who, chosen(PAGES, options))
         lose_an_original(served.url, served.key, served.folder)
-        taken |= tours(browser, served.url, who, chosen(ALARM, options), "-alarm")
+        taken |= tours(browser, served.url, who, chosen(ALARM, options), LOST)
     return taken
 
 
@@ -130,7 +131,8 @@ def tours(
             sign_in(page, *who)
             for name, prepare in pages.items():
                 prepare(page)
-                taken.add(take(page, f"{name}{state}-{scheme}-{size['width']}"))
+                shown = name if state == LOST and name.startswith("alarm") else f"{name}{state}"
+                taken.add(take(page, f"{shown}-{scheme}-{size['width']}"))
             page.context.close()
     return taken
 
