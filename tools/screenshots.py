@@ -10,7 +10,6 @@ Pictures of pages that are gone are deleted. --only: pages by name. --url with -
 from __future__ import annotations
 
 import argparse
-import itertools
 import shutil
 import subprocess
 import sys
@@ -25,23 +24,12 @@ from tests.journeys.deployment import EMAIL, PASSWORD, Deployment, deployment
 from tests.journeys.losses import lose_an_original
 from tools.demo import DOCUMENT, replays
 from tools.pictured import ALARM, EMPTY, PAGES, Prepare
+from tools.pictured_presets import PRESETS
 
 OUT = Path(__file__).resolve().parent.parent / "docs" / "screenshots"
 MOST_BYTES = 150_000
 SIZES = (ViewportSize(width=1440, height=900), ViewportSize(width=390, height=844))
 SCHEMES = ("light", "dark")
-CLONED = """\
-# coding agents, long sessions
-pipeline:
-  - cachesplit
-  - extract_llm_sweep  # new
-components:
-  extract_llm_sweep:
-    # as in our old notes
-    per_output: false  # sweep only
-    model: {source: config}  # cheap
-"""
-_NUMBERS = itertools.count(1)
 CHROMIUM = ["--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run"]
 SPEED = 40
 HERO = "hero"
@@ -91,7 +79,7 @@ def life(browser: Browser, options: argparse.Namespace) -> set[str]:
         taken |= tours(browser, served.url, who, chosen(EMPTY, options), "-empty")
         taken |= door(browser, served.url)
         replay(served)
-        taken |= tours(browser, served.url, who, chosen(PAGES, options))
+        taken |= tours(browser, served.url, who, chosen(PAGES | PRESETS, options))
         lose_an_original(served.url, served.key, served.folder)
         taken |= tours(browser, served.url, who, chosen(ALARM, options), LOST)
     return taken
