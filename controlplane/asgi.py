@@ -37,7 +37,7 @@ log = logging.getLogger("headrace.embedded")
 # First segments of the paths that belong to the data plane (03 section 1).
 DATA_PLANE = frozenset(
     {"v1", "anthropic", "openai", "inference", "t"}  # provider routes
-    | {"compact", "expand", "stats", "metrics", "healthz", "readyz"}
+    | {"compact", "expand", "stats", "metrics", "healthz", "readyz", "debug"}
 )
 
 

@@ -13,7 +13,7 @@ from dataplane.adapters.http import Call, RefusedError
 from dataplane.adapters.snapshots import Principal, Snapshots, Tenant
 from dataplane.core import identity
 from dataplane.core.config import single
-from dataplane.core.config.resource import AGENT_KEY_KIND, TOKEN_KIND
+from dataplane.core.config.resource import AGENT_KEY_KIND, OPERATOR_KIND, TOKEN_KIND
 from dataplane.settings import is_loopback
 
 _MINUTE = 60
@@ -64,6 +64,22 @@ class Gatekeeper:
         tokens = identity.credentials_in(call.headers) if token is None else iter((token,))
         digests = (identity.digest_of(each) for each in tokens)
         return next((each for each in digests if self._snapshots.principal(each)), "")
+
+    def is_operator(self, call: Call) -> bool:
+        """An operator's own key came with the request; it opens views and no provider route."""
+        token = identity.tenant_token(call.headers)
+        found = None if token is None else self._snapshots.principal(identity.digest_of(token))
+        return found is not None and found.kind == OPERATOR_KIND
+
+    def require_operator(self, call: Call) -> None:
+        """Raises RefusedError for everybody else, and counts them as failed sign-ons."""
+        if self.is_operator(call):
+            return
+        address = address_of(call)
+        if self._is_throttled(address):
+            raise RefusedError("auth_throttled")
+        self._charge(address)
+        raise RefusedError("view_forbidden")
 
     def _authenticated(self, call: Call) -> Principal:
         token = identity.tenant_token(call.headers)

@@ -59,12 +59,12 @@ async def favicon(node: Node, call: Call) -> None:
 
 
 async def show_stats(node: Node, call: Call) -> None:
-    """A tenant's key shows that tenant; a direct loopback peer without one sees everything, and
-    so does everyone where there is one tenant alone.
+    """A tenant's key shows that tenant; an operator's, or a direct loopback peer without one, sees
+    everything, and so does everyone where there is one tenant alone.
 
     With scope=host the figures are those of all workers of this host.
     """
-    if node.settings.is_single_tenant:
+    if node.settings.is_single_tenant or node.gatekeeper.is_operator(call):
         tenant: str | None = None
     elif identity.tenant_token(call.headers) is not None:
         principal, _ = node.gatekeeper.admit(call)
@@ -171,6 +171,36 @@ def _has_metrics_token(node: Node, call: Call) -> bool:
     return bool(wanted) and hmac.compare_digest(wanted, given)
 
 
+async def show_config(node: Node, call: Call) -> None:
+    """What a tenant is served from, by id or slug, for an operator; no digest of any key."""
+    node.gatekeeper.require_operator(call)
+    name = call.path.removeprefix(DEBUG_CONFIG)
+    known = node.snapshots.tenants
+    served = known.get(name) or next((t for t in known.values() if t.body.slug == name), None)
+    if served is None:
+        raise RefusedError("not_found")
+    found = {
+        "tenant": served.body.tenant,
+        "slug": served.body.slug,
+        "status": served.body.status,
+        "epoch": served.version[0],
+        "version": served.version[1],
+        "hash": served.hash,
+        "variants": [
+            {
+                "id": each.id,
+                "role": each.role,
+                "config_version": each.config_version,
+                "config_hash": each.config_hash,
+            }
+            for each in served.body.variants
+        ],
+        "last_nack": node.snapshots.last_nack or None,
+    }
+    await call.respond(200, msgspec.json.encode(found), list(JSON_HEADERS))
+
+
+DEBUG_CONFIG = "/debug/config/"
 View = Callable[["Node", Call], Awaitable[None]]
 _PROBES = ("HEAD", "OPTIONS")
 OWN: dict[str, View] = {
@@ -188,4 +218,6 @@ def view_of(call: Call) -> View | None:
     """The view that answers here; None for a provider route."""
     if call.method in _PROBES and is_base(call.path):
         return probe
+    if call.path.startswith(DEBUG_CONFIG):
+        return show_config
     return OWN.get(call.path)
