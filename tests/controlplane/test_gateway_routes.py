@@ -69,6 +69,7 @@ LINES = [
     Line("GET", "/readyz", for_all(200)),
     Line("GET", "/stats", traffic(200, 200, 403)),
     Line("GET", "/metrics", for_all(403)),
+    Line("GET", "/debug/config/orchid", for_all(403)),
     Line("GET", "/expand?id=0123456789abcdef&session=s1", traffic(404, 404)),
     Line("POST", "/compact?provider=anthropic", traffic(200, 200), MESSAGE),
     Line("POST", "/v1/messages", CALLED, MESSAGE),
