@@ -12,6 +12,7 @@ from tests.journeys.deployment import Deployment, deployment
 from tests.journeys.losses import conversation, lose_an_original
 from tests.journeys.pages.conftest import sign_in
 from tools.pictured import ALARM, EMPTY, PAGES
+from tools.pictured_presets import PRESETS
 
 pytestmark = pytest.mark.browser
 
@@ -65,10 +66,13 @@ def test_axe_finds_nothing_serious_before_the_first_request(person: Page, name: 
     assert findings(person) == []
 
 
-@pytest.mark.parametrize("name", PAGES)
+WITH_LIFE = PAGES | PRESETS
+
+
+@pytest.mark.parametrize("name", WITH_LIFE)
 @pytest.mark.usefixtures("lived_in")
 def test_axe_finds_nothing_serious_on_a_page_with_life(person: Page, name: str) -> None:
-    PAGES[name](person)
+    WITH_LIFE[name](person)
 
     assert findings(person) == []
 
