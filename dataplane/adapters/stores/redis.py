@@ -325,12 +325,7 @@ class RedisStore:
         """A commit that was given up may have landed, or may still. Its request goes out without
         the decisions, so a later turn must not replay them.
         """
-        lost = self._views.of(wanted.scope).frozen.lost
-        late = [
-            decision
-            for decision in wanted.decisions
-            if decision.marker_ids and decision.decision_key not in lost.get(decision.component, ())
-        ]
+        late = self._views.of(wanted.scope).made_by(wanted)
         if late:
             tenant, session = wanted.scope.tenant, wanted.scope.session
             self._write_behind(self._took_back(wanted, attempt, late), tenant, session)

@@ -307,12 +307,7 @@ class SqliteStore:
         """A commit that was given up may still land. Its request goes out without the decisions,
         so a later turn must not replay them; this is written behind it and before that turn.
         """
-        lost = self._views.of(wanted.scope).frozen.lost
-        late = [
-            decision
-            for decision in wanted.decisions
-            if decision.marker_ids and decision.decision_key not in lost.get(decision.component, ())
-        ]
+        late = self._views.of(wanted.scope).made_by(wanted)
         if late:
             tenant, session = wanted.scope.tenant, wanted.scope.session
             self._write_behind(

@@ -191,6 +191,15 @@ class View:
     def owned(self) -> dict[str, float]:
         return self.by_principal.ids | self.by_session.ids
 
+    def made_by(self, wanted: Commit) -> list[FrozenDecision]:
+        """The decisions of a commit that stand for originals and repeat none that was lost."""
+        lost = self.frozen.lost
+        return [
+            decision
+            for decision in wanted.decisions
+            if decision.marker_ids and decision.decision_key not in lost.get(decision.component, ())
+        ]
+
     def left_dangling(self, wanted: Commit, limits: StoreLimits) -> int:
         """How many markers are sent again although their originals are not known to be live."""
         owned = self.owned
