@@ -122,7 +122,7 @@ def test_no_request_is_a_fault_and_no_answer_is_undescribed(
     def any_request(case: Any) -> None:
         case.call_and_validate(checks=CHECKS, headers=headers)
         if case.path_parameters:
-            named = next((uid for prefix, uid in objects.items() if prefix in case.path), "")
+            named = next((uid for prefix, uid in objects.items() if prefix in case.path), "unknown")
             case.path_parameters = {name: objects.get(name, named) for name in case.path_parameters}
             case.call_and_validate(checks=CHECKS, headers=headers)
 
