@@ -23,7 +23,8 @@ from controlplane.configs.models import EffectiveRevision
 
 router = Router(tags=["tenants"])
 READ, SEEN = "config:read", "telemetry:read"
-YAML_TOO = {"responses": {200: {"content": {YAML: {"schema": {"type": "string"}}}}}}
+# Readers of a description parse the text, so what it says is what the text holds.
+YAML_TOO = {"responses": {200: {"content": {YAML: {"schema": {"type": "object"}}}}}}
 
 
 @operation(
