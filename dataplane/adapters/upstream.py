@@ -11,6 +11,7 @@ import io
 import socket
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import NamedTuple
 
 import aiohttp
@@ -23,6 +24,7 @@ from dataplane.settings import Settings
 Headers = Sequence[tuple[bytes, bytes]]
 Body = bytes | bytearray
 IN_PIECES_BYTES = 1 << 20
+ADDRESSES_MAX = 256  # parsed once; those with a query of their own come and go
 KEEP_ALIVE_S = 55  # stays below a peer's usual 60, so that an idle socket is ours to close
 _OWN_HEADERS = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 
@@ -54,32 +56,39 @@ class Response:
 
     status: int
     headers: Headers
+    content_type: str
+    content_encoding: str
     _response: aiohttp.ClientResponse
     _silence_s: float
+
+    @classmethod
+    def of(cls, response: aiohttp.ClientResponse, *, silence_s: float) -> Response:
+        """silence_s: how long the body may pause, 0 for as long as it likes."""
+        kind = response.headers.get("content-type", "").partition(";")[0]
+        coding = response.headers.get("content-encoding", "identity")
+        return cls(
+            response.status,
+            response.raw_headers,
+            kind.strip().lower(),
+            coding.strip().lower(),
+            response,
+            silence_s,
+        )
 
     @property
     def is_success(self) -> bool:
         return 200 <= self.status < 300  # noqa: PLR2004
 
-    @property
-    def content_type(self) -> str:
-        return self._response.headers.get("content-type", "").partition(";")[0].strip().lower()
-
-    @property
-    def content_encoding(self) -> str:
-        return self._response.headers.get("content-encoding", "identity").strip().lower()
-
     async def chunks(self) -> AsyncIterator[bytes]:
         """The body as the network delivers it. Raises UpstreamError when it ends too early."""
         content = self._response.content
         try:
-            while True:
+            while not content.at_eof():
                 async with asyncio.timeout(self._silence_s or None):
                     chunk = await content.readany()
-                if not chunk:
-                    return
-                failpoints.reached("mid_stream")
-                yield chunk
+                if chunk:
+                    failpoints.reached("mid_stream")
+                    yield chunk
         except (aiohttp.ClientError, TimeoutError, OSError) as error:
             raise UpstreamError("upstream_error", type(error).__name__) from error
 
@@ -148,8 +157,7 @@ class UpstreamClient:
             async with asyncio.timeout(way.first_byte_s or self._settings.first_byte_timeout_s):
                 response = await self._session.request(
                     method,
-                    # A user name in it would become a credential beside the caller's.
-                    URL(url, encoded=True).with_user(None),
+                    _address(url),
                     headers=[(name.decode("latin-1"), _text(value)) for name, value in headers],
                     # From a file the client sends in pieces and lets other streams in between.
                     data=io.BytesIO(body) if body and len(body) > IN_PIECES_BYTES else body,
@@ -166,12 +174,13 @@ class UpstreamClient:
         except (aiohttp.ClientError, OSError) as error:
             raise UpstreamError("upstream_error", type(error).__name__) from error
         failpoints.reached("response_head")
-        return Response(
-            response.status,
-            response.raw_headers,
-            response,
-            self._settings.silence_timeout_s,
-        )
+        return Response.of(response, silence_s=self._settings.silence_timeout_s)
+
+
+@lru_cache(maxsize=ADDRESSES_MAX)
+def _address(url: str) -> URL:
+    """Without a user name, which would become a credential beside the caller's."""
+    return URL(url, encoded=True).with_user(None)
 
 
 def _fatal_writes() -> aiohttp.TraceConfig:

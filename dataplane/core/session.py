@@ -9,12 +9,16 @@ from typing import NamedTuple
 
 import msgspec
 
+from dataplane.core.content import Content
 from dataplane.core.wire.message import Conversation, Role
 
 _USABLE = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _METADATA_JSON_MAX_BYTES = 1024
 _DERIVED_LENGTH = 16
 _SYSTEM_CHARS = 512
+_OPENINGS_MAX = 50_000
+_NOTHING = Content("")
+_openings: dict[tuple[bytes, bytes], str] = {}
 
 
 class Identity(NamedTuple):
@@ -75,18 +79,32 @@ def derived_id(conversation: Conversation, *, with_system: bool = False) -> str:
 
     with_system: and over the digest of the beginning of the top-level system prompt.
     """
-    system = _first_text(conversation, Role.SYSTEM)
-    user = _first_text(conversation, Role.USER)
-    material = b"\x00".join(text.encode("utf-8", "replace") for text in (system, user))
-    if with_system:
-        top = _text_of(_decoded(conversation.value("system") or b"null"))
-        beginning = top[:_SYSTEM_CHARS].encode("utf-8", "replace")
-        material += b"\x00" + hashlib.sha256(beginning).digest()
-    return hashlib.sha256(material).hexdigest()[:_DERIVED_LENGTH]
+    system = _first(conversation, Role.SYSTEM)
+    user = _first(conversation, Role.USER)
+    if not with_system:
+        return _opening_id(system, user)
+    top = _text_of(_decoded(conversation.value("system") or b"null"))
+    beginning = top[:_SYSTEM_CHARS].encode("utf-8", "replace")
+    return _hashed(system.utf8, user.utf8, hashlib.sha256(beginning).digest())
 
 
-def _first_text(conversation: Conversation, role: Role) -> str:
-    return next((m.content.text for m in conversation.messages if m.role is role), "")
+def _opening_id(system: Content, user: Content) -> str:
+    """A conversation is known by how it begins, and every turn begins the same way."""
+    known = (system.digest, user.digest)
+    found = _openings.get(known)
+    if found is None:
+        if len(_openings) >= _OPENINGS_MAX:
+            _openings.clear()
+        found = _openings[known] = _hashed(system.utf8, user.utf8)
+    return found
+
+
+def _hashed(*parts: bytes) -> str:
+    return hashlib.sha256(b"\x00".join(parts)).hexdigest()[:_DERIVED_LENGTH]
+
+
+def _first(conversation: Conversation, role: Role) -> Content:
+    return next((m.content for m in conversation.messages if m.role is role), _NOTHING)
 
 
 def _text_of(value: object) -> str:

@@ -68,7 +68,8 @@ async def event_lags(
 ) -> list[float]:
     """Lag of every streamed event, ms: how much later than its own pace it arrived.
 
-    The first event of a stream sets the clock; event n is due n gaps later.
+    The first event of a stream sets the clock; event n is due n gaps later. Streams begin one
+    after the other within a gap, or all events would be due at the same moments.
     """
     script = {"rounds": [{"events": events, "gap_ms": gap_ms}]}
     message = {"role": "user", "content": "Stream."}
@@ -82,9 +83,10 @@ async def event_lags(
             **headers,
             "x-sim-script": json.dumps({"id": f"bench-{time.time_ns()}-{number}", **script}),
         }
+        await asyncio.sleep(number * gap_ms / 1000 / streams)
         async with client.post(url, data=body, headers=own) as answer:
             arrivals = [
-                time.perf_counter() async for line in answer.content if b'_delta"' in line[:40]
+                time.perf_counter() async for line in answer.content if b'block_delta"' in line[:40]
             ]
         first = arrivals[0]
         lags.extend(
