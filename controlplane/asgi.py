@@ -19,7 +19,7 @@ from controlplane.settings.environment import name_settings_module
 name_settings_module()
 django_application = get_asgi_application()
 
-from controlplane.accounts import vault  # noqa: E402  Django must be set up first
+from controlplane.accounts import capture, vault  # noqa: E402  Django must be set up first
 from controlplane.accounts.queries import held_key  # noqa: E402
 from controlplane.fleet import hints, running  # noqa: E402
 from controlplane.fleet.source import EmbeddedSource  # noqa: E402
@@ -69,6 +69,7 @@ class Gateway:
         async with self._starting:
             if self._node is None:
                 await sync_to_async(vault.refuse_unreadable)()
+                await sync_to_async(capture.publish_settled)()
                 self._source = EmbeddedSource()
                 self._writer = writer.Writer()
                 node = Node(from_environment(), self._source, secrets=held_key, sink=self._writer)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from controlplane.accounts.capture import blocked_by
 from controlplane.accounts.models import Tenant
 from controlplane.configs.models import EffectiveRevision
 from dataplane.core.config import resource
@@ -9,7 +10,7 @@ from dataplane.core.config.resolve import host_of
 
 
 def tenant_body(uid: str) -> bytes:
-    tenant = Tenant.objects.get(uid=uid)
+    tenant = Tenant.objects.select_related("organisation").get(uid=uid)
     revision = EffectiveRevision.objects.get(
         pk=EffectiveRevision.objects.filter(tenant=tenant).values("pk")[:1]
     )
@@ -23,6 +24,7 @@ def tenant_body(uid: str) -> bytes:
         status="disabled" if tenant.disabled_at else "active",
         status_reason=tenant.disabled_reason,
         limits=resource.Limits(rpm=tenant.rpm_limit, concurrency=tenant.concurrent_limit),
+        policy=resource.Policy(content_capture=blocked_by(tenant) is None),
         store=revision.effective.get("store", {}),
         cache=revision.effective.get("cache", {}),
     )

@@ -28,6 +28,7 @@ class Environment:
     what nodes elsewhere report with, "" for none. telemetry_max_bytes: of the telemetry database.
     channel_redis: URL over which several processes wake each other's live streams. second_factor:
     whether admins and managers owe one. trusted_proxies: networks whose X-Forwarded-For counts.
+    capture_content: whether text of conversations may be kept at all.
     """
 
     data_dir: Path
@@ -51,6 +52,7 @@ class Environment:
     telemetry_database_url: str = field(default="", repr=False)
     second_factor: str = "auto"
     trusted_proxies: tuple[str, ...] = ()
+    capture_content: bool = False
 
     @property
     def host(self) -> str:
@@ -101,6 +103,7 @@ def read(env: Mapping[str, str]) -> Environment:
         node_token=env.get("HEADRACE_NODE_TOKEN", ""),
         second_factor=one_of(SECOND_FACTOR, env, "HEADRACE_SECOND_FACTOR"),
         trusted_proxies=networks(env.get("HEADRACE_TRUSTED_PROXIES", "")),
+        capture_content=env.get("HEADRACE_CAPTURE_CONTENT") == "1",
         telemetry_max_bytes=int(env.get("HEADRACE_TELEMETRY_MAX_BYTES") or 5 << 30),
     )
 

@@ -10,10 +10,11 @@ from msgspec.structs import replace
 from controlplane.databases import TELEMETRY, Turn, take_turn
 from controlplane.telemetry import hooks
 from controlplane.telemetry.bucket_rows import Additions
+from controlplane.telemetry.captured import consented, text_rows
 from controlplane.telemetry.inserting import insert
 from controlplane.telemetry.live_rows import tell
 from controlplane.telemetry.lives import At, keep_markers, turns
-from controlplane.telemetry.models import ComponentRun, RequestRecord
+from controlplane.telemetry.models import ComponentRun, ContentBlob, RequestRecord
 from controlplane.telemetry.record_rows import request_row, run_rows, uid_of
 from controlplane.telemetry.sequence import admitted, shift_of
 from dataplane.core.uplink import Batch
@@ -24,6 +25,7 @@ def ingest(batch: Batch, *, received_at: int) -> bool:
 
     Raises django.db.DatabaseError when nothing of it was stored; it may be given again.
     """
+    batch.rows = consented(batch.rows)
     with transaction.atomic(using=TELEMETRY):
         take_turn(Turn.REPORTS, TELEMETRY)  # or a stream would read past what is not committed yet
         if admitted(batch, received_at) is None:
@@ -61,3 +63,4 @@ def _keep(batch: Batch, rows: Sequence[At], additions: Additions) -> None:
         [each for _, row in rows for each in run_rows(row, numbers_of[uid_of(row)])],
     )
     keep_markers(rows)
+    insert(ContentBlob, list(text_rows(batch.rows, numbers_of)))

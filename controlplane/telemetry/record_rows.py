@@ -70,6 +70,8 @@ def request_row(row: RequestRow, batch: Batch, *, at: int, turn: int) -> Row:
         "expand_missing": missing_in(row),
         "expand_malformed": malformed_in(row),
         "recoveries": json.dumps([{"id": c.id, "found": c.found} for c in row.recoveries]),
+        "captured": row.captured,
+        "texts_left_out": row.texts_left_out,
     }
 
 

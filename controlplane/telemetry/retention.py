@@ -21,6 +21,7 @@ from controlplane.telemetry.files import path_of_database
 from controlplane.telemetry.models import (
     ComponentBucket,
     ComponentRun,
+    ContentBlob,
     MarkerRecord,
     NodeStream,
     RequestRecord,
@@ -143,6 +144,7 @@ class _Run:
             taken = list(rows.order_by("id").values_list("id", flat=True)[:PARENTS])
             if taken:
                 _delete(ComponentRun, request_id__in=taken)
+                _delete(ContentBlob, request_id__in=taken)
                 _delete(RequestRecord, id__in=taken)
         self.purged.rows[why] += len(taken)
         return len(taken)

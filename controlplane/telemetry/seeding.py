@@ -127,6 +127,8 @@ ALIKE: dict[str, Any] = {
     "expand_missing": 0,
     "expand_malformed": 0,
     "recoveries": "[]",
+    "captured": False,
+    "texts_left_out": 0,
 }
 
 

@@ -15,7 +15,6 @@ from concurrent.futures import Future, ThreadPoolExecutor
 import msgspec
 from django.db import connections
 
-from controlplane.databases import TELEMETRY
 from controlplane.telemetry.actions import ingest
 from controlplane.telemetry.files import DatabaseFile
 from dataplane.core.uplink import BATCH_MAX_BYTES, RejectedError, decode
@@ -52,7 +51,7 @@ class Writer:
 
     def close(self) -> None:
         """Write what was taken, then give the thread back."""
-        self._thread.submit(lambda: connections[TELEMETRY].close())
+        self._thread.submit(connections.close_all)
         self._thread.shutdown(wait=True)
 
     def _take(self, body: bytes) -> bool:
@@ -65,7 +64,7 @@ class Writer:
             self._file.ensure()
             return ingest(batch, received_at=received_at)
         except Exception:
-            connections[TELEMETRY].close()  # whatever is wrong, a new connection may see it mended
+            connections.close_all()  # whatever is wrong, new connections may see it mended
             raise
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from http import HTTPStatus
 from typing import Any
 
+from django.conf import settings
 from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.core.exceptions import PermissionDenied, ValidationError
@@ -58,6 +59,8 @@ def members_page(
         "organisation": organisation,
         "choices": _choices(scope, organisation),
         "rows": member_rows(organisation),
+        "may_allow": scope.may_in("tenant:write", organisation),
+        "deployment_allows": settings.CAPTURE_CONTENT,
         "invitations": invitation_rows(organisation),
         "form": form or InvitationForm(organisation, tenants),
     }

@@ -16,13 +16,20 @@ from controlplane.accounts.models import Tenant
 from controlplane.arrivals import scope_of_request
 from controlplane.audit.origin import current
 from controlplane.fleet import originals
+from controlplane.telemetry import captured
 from controlplane.telemetry import queries as telemetry
 from controlplane.telemetry.queries import SessionDetail, SessionFilter, State
 from controlplane.telemetry.queries.windows import now_ms
+from controlplane.ui.capture_rows import (
+    state_of_session,
+    state_of_turn,
+    text_rows,
+    turns_with_texts,
+)
 from controlplane.ui.form_rendering import DesignedForm
 from controlplane.ui.frame import PersonRequest, page
 from controlplane.ui.looks import look_of
-from controlplane.ui.numerals import count
+from controlplane.ui.numerals import count, plural
 from controlplane.ui.panels import UNREADABLE, Panel, notes_of
 from controlplane.ui.session_rows import list_rows, marker_rows, session_href, tiles_of, turn_rows
 from controlplane.ui.shown_text import pages_of, visible
@@ -118,6 +125,7 @@ def session(request: PersonRequest, tenant: str, session: str) -> HttpResponse:
     look = look_of(request)
     turns, widest = turn_rows(detail)
     record = detail.session.record
+    kept = captured.counts(turn.record.pk for turn in detail.turns)
     context = {
         "owner": owner,
         "look": look,
@@ -132,6 +140,8 @@ def session(request: PersonRequest, tenant: str, session: str) -> HttpResponse:
         "markers": marker_rows([row.record for row in detail.markers], may_read=may_read),
         "may_read": may_read,
         "took_out": detail.session.saved_gross > 0,
+        "text_state": state_of_session(detail, owner, len(kept), may_read=may_read),
+        "text_turns": turns_with_texts(detail, kept),
         "requests_href": f"{reverse('ui:requests')}?{urlencode({'session': session})}",
     }
     return page(request, "sessions/session.html", context, here=HERE)
@@ -168,6 +178,32 @@ def original(request: PersonRequest, tenant: str, session: str, marker: str) -> 
     if request.method == "POST":
         context |= _opened(request, owner, session, marker)
     return page(request, "sessions/original.html", context, here=HERE)
+
+
+@login_required
+@never_cache
+@require_http_methods(["GET", "HEAD", "POST"])
+def texts(request: PersonRequest, tenant: str, session: str, record: str) -> HttpResponse:
+    """GET says what is kept of a turn, POST shows it and leaves a line in the trail (04 8.7)."""
+    owner, detail = _found(request, tenant, session)
+    if not scope_of_request(request).may(READ_TEXT, owner):
+        raise PermissionDenied
+    turn = next((each for each in detail.turns if each.record.uid == record), None)
+    if turn is None:
+        raise Http404
+    kept = captured.counts([turn.record.pk]).get(turn.record.pk, 0)
+    context: dict[str, object] = {
+        "owner": owner,
+        "session": session,
+        "session_href": session_href(tenant, session),
+        "turn": turn.record,
+        "kept": plural(kept, "text"),
+        "left_out": turn.record.texts_left_out,
+        "state": state_of_turn(turn, owner, kept),
+    }
+    if request.method == "POST":
+        context["texts"] = text_rows(captured.read(owner, turn.record, by=request.user))
+    return page(request, "sessions/texts.html", context, here=HERE)
 
 
 def _opened(

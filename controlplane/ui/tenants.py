@@ -13,13 +13,16 @@ from django.urls import reverse
 from django.views.decorators.http import require_POST, require_safe
 
 from controlplane.accounts import actions as accounts
+from controlplane.accounts.capture import blocked_by
 from controlplane.accounts.models import Tenant
 from controlplane.accounts.permissions import may
 from controlplane.accounts.queries import visible_tenant
 from controlplane.arrivals import scope_of_request
 from controlplane.configs.queries import current_revision, tenant_document
 from controlplane.fleet.queries import acknowledgement
+from controlplane.telemetry import captured
 from controlplane.ui.account_forms import AgentKeyForm, KeyForm, LimitsForm, TenantForm
+from controlplane.ui.capture_rows import gate_rows
 from controlplane.ui.forms import UpstreamForm
 from controlplane.ui.frame import PersonRequest, page
 from controlplane.ui.key_rows import binding_rows, key_rows
@@ -83,6 +86,9 @@ def tenant_page(
         "dialects": dialect_rows(tenant),
         "limits_form": LimitsForm(initial=_limits(tenant)),
         "may_audit": scope_of_request(request).may_in("audit:read", tenant.organisation),
+        "gates": gate_rows(tenant),
+        "keeps_texts": blocked_by(tenant) is None,
+        "texts_kept": captured.kept_of(tenant),
         "may_write": may(request.user, "config:write", tenant),
         "may_issue": may(request.user, "key:write", tenant),
         "may_list": may(request.user, "upstream:write", None),

@@ -20,6 +20,7 @@ urlpatterns = [
     path("sessions", sessions.sessions, name="sessions"),
     path(SESSION, sessions.session, name="session"),
     path(f"{SESSION}/markers/<slug:marker>", sessions.original, name="original"),
+    path(f"{SESSION}/texts/<slug:record>", sessions.texts, name="texts"),
     path("requests", requests.requests, name="requests"),
     path("requests/<slug:record>", requests.request_page, name="request"),
     path("nodes", nodes.nodes, name="nodes"),

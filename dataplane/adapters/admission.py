@@ -41,6 +41,7 @@ class Admission:
             snapshot=tenant.hash,
             variant=tenant.variant.id if tenant.variant else "",
             arm=tenant.variant.role if tenant.variant else "base",
+            captured=tenant.body.policy.content_capture,
         )
 
 

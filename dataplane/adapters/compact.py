@@ -81,6 +81,7 @@ def _exchange(node: Node, admission: Admission, plan: Plan, dialect: Dialect) ->
         wants_bypass=call.header(b"x-context-guru-bypass").lower() == "true",
         is_encoded=call.is_encoded,
         stays_here=True,
+        captures=admission.tenant.body.policy.content_capture,
         keys=node.settings.session_keys,
         shapes_parts=node.settings.responses_partial,
     )

@@ -135,6 +135,7 @@ class _Carrying:
             shapes_parts=self._settings.responses_partial,
             restraint=partial(self._resends.restraint, record.tenant, at=record.at),
             thread_of=partial(self._lineages.thread, tenant=record.tenant, at=record.at),
+            captures=record.captured,
         )
         self._exchange = Exchange(
             self._ticket.plan, asked, persists=self._ticket.persists, clock=time.perf_counter
@@ -207,7 +208,7 @@ class _Carrying:
         exchange = self._exchange
         assert exchange is not None  # noqa: S101  only an exchange bypasses by this name
         lineage = outgoing.identity.thread
-        asked = replace(exchange.asked, thread_of=lambda _, __: lineage)
+        asked = replace(exchange.asked, thread_of=lambda _, __: lineage, captures=False)
         plan = self._ticket.plan.enforcing
         self._observer.offer(Job(asked, plan, outgoing.body, exchange.previous))
 

@@ -26,6 +26,8 @@ from dataplane.core.uplink import BATCH_MAX_BYTES, BUCKET_S, RejectedError
 log = logging.getLogger("headrace.uplink")
 
 QUEUE_MAX = 10_000
+TEXTS_WAITING_MAX = 32 << 20  # characters of changed texts that wait to be shaped
+ROWS_WITH_TEXTS_MAX = 32 << 20  # bytes of rows that wait to be sent; beyond, they come without
 KEYS_MAX = 20_000
 EVERY_S, SELDOM_S = 0.5, 1.0
 HEARTBEAT_S = 5.0
@@ -81,6 +83,8 @@ class Uplink:
         self._counted: dict[Key, Moved] = {}
         self._moved: dict[Key, Moved] = {}
         self._rows: list[msgspec.Raw] = []
+        self._row_bytes = 0
+        self._texts_waiting = 0
         self._unsent: _Batch | None = None
         self._reported = Reported()
         self._known_stored: dict[str, Mapping[str, int]] = {}
@@ -97,10 +101,20 @@ class Uplink:
     def offer(self, record: Record) -> bool:
         """Take a request that was counted; False when its row found no room. Never waits."""
         if len(self._queue) + len(self._rows) < QUEUE_MAX:
+            if record.rewritten:
+                self._make_room(record)
             self._queue.append(record)
             return True
         self._dropped += 1
         return False
+
+    def _make_room(self, record: Record) -> None:
+        """Its texts go where too many wait; its numbers stay."""
+        size = sum(text.size for text in record.rewritten)
+        if self._texts_waiting + size > TEXTS_WAITING_MAX or self._row_bytes > ROWS_WITH_TEXTS_MAX:
+            record.texts_left_out, record.rewritten = len(record.rewritten), ()
+        else:
+            self._texts_waiting += size
 
     def take(self, tenant: str, arm: str, moved: Moved) -> None:
         """Take how far counters moved until now."""
@@ -125,6 +139,7 @@ class Uplink:
         async with self._flushing:
             self.before_flush()
             queue, self._queue = self._queue, []
+            self._texts_waiting = 0
             counted, self._counted = self._counted, {}
             await asyncio.to_thread(self._shape, queue, counted)
             while await self._send_next():
@@ -154,8 +169,9 @@ class Uplink:
         for key, moved in counted.items():
             _add(self._moved, key, moved)
         for record in queue:
-            row = row_of(record, self._reported)
-            self._rows.append(msgspec.Raw(msgspec.json.encode(row)))
+            raw = msgspec.json.encode(row_of(record, self._reported))
+            self._row_bytes += len(raw)
+            self._rows.append(msgspec.Raw(raw))
         self._add_stored({tenant for _, tenant, _ in counted})
 
     def _add_stored(self, tenants: Iterable[str]) -> None:
@@ -205,6 +221,7 @@ class Uplink:
             deltas.append(msgspec.Raw(raw))
         rows = self._rows[: _fitting(self._rows, room)]
         del self._rows[: len(rows)]
+        self._row_bytes -= sum(len(bytes(row)) for row in rows)
         self._seq += 1
         dropped, self._dropped = self._dropped, 0
         return _Batch(

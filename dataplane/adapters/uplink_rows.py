@@ -13,6 +13,7 @@ from typing import Any
 from dataplane.adapters.counting import Moved
 from dataplane.core.record import Record
 from dataplane.core.report import RunReport, StepReport
+from dataplane.core.rewritten import text_rows
 from dataplane.core.uplink import (
     ComponentDelta,
     ComponentRow,
@@ -85,6 +86,7 @@ def row_of(record: Record, reported: Reported) -> RequestRow:
     """The row of a request that was counted."""
     report = record.report
     steps = report.steps if report else ()
+    texts = text_rows(record.rewritten)
     return RequestRow(
         request_id=record.request_id,
         at=int(record.at * 1000),
@@ -108,6 +110,9 @@ def row_of(record: Record, reported: Reported) -> RequestRow:
         components=[_step(step) for step in steps],
         minted=list(_minted(record, report, reported)) if report else [],
         recoveries=_recoveries(record),
+        captured=record.captured,
+        texts=texts,
+        texts_left_out=record.texts_left_out + len(record.rewritten) - len(texts),
     )
 
 

@@ -20,7 +20,8 @@ class Asked:
     caller and not to a provider, so nothing is declared in it and no turn of the agent is counted.
     restraint: what a session of the tenant must not send, because a provider refused it.
     thread_of: which lineage of such a session a history continues. keys: what may name a session
-    on this node. shapes_parts: of a conversation whose history the provider holds, too.
+    on this node. shapes_parts: of a conversation whose history the provider holds, too. captures:
+    the tenant agreed that changed texts are kept.
     """
 
     dialect: Dialect
@@ -37,3 +38,4 @@ class Asked:
     thread_of: Callable[[str, Prints], str] = lambda _, __: MAIN
     keys: SessionKeys = ONLY_IDS
     shapes_parts: bool = False
+    captures: bool = False

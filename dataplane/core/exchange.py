@@ -30,6 +30,7 @@ from dataplane.core.located import located
 from dataplane.core.plan import Plan
 from dataplane.core.report import RunReport
 from dataplane.core.resend import FREE
+from dataplane.core.rewritten import Rewritten, rewritten
 from dataplane.core.run import Conditions, Run
 from dataplane.core.session import Identity, identify
 from dataplane.core.wire import envelope
@@ -48,6 +49,7 @@ class Outgoing:
 
     intercepts: the answer may hold a recovery call that is answered here. compacted: the
     agent shortened its transcript since the previous turn. stores: the provider keeps the answer.
+    rewritten: what was changed, for a tenant whose texts are kept.
     """
 
     body: bytes
@@ -63,6 +65,7 @@ class Outgoing:
     report: RunReport | None = None
     emitted: frozenset[str] = frozenset()
     stash_refused: int = 0
+    rewritten: tuple[Rewritten, ...] = ()
 
 
 @dataclass(slots=True)
@@ -269,6 +272,8 @@ class Exchange:
         """The body with what still stands of the changes, and the tool that gives them back."""
         conversation, outgoing = shaping.conversation, shaping.outgoing
         outgoing.report = state.report
+        if self.asked.captures:
+            outgoing.rewritten = rewritten(conversation, state, spans)
         edits = [
             Edit(spans[index], string_literal(changes[-1].text.text))
             for index, changes in state.changes.items()
@@ -351,6 +356,7 @@ class Exchange:
         self.sent = outgoing.body = self.pristine
         self._recovery.emitted = outgoing.emitted = frozenset()
         outgoing.bypassed, outgoing.report = bypass.PRISTINE_RESENT.name, None
+        outgoing.rewritten = ()
 
     # ---- response side ------------------------------------------------------------------
 

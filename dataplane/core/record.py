@@ -10,6 +10,7 @@ from dataplane.core.exchange import Outgoing
 from dataplane.core.expand.recovery import Recoveries
 from dataplane.core.money import Rates
 from dataplane.core.report import RunReport
+from dataplane.core.rewritten import Rewritten
 from dataplane.core.wire.usage import Usage
 
 # The arm of every request that no rollout changes.
@@ -26,7 +27,8 @@ class Record:
     client_disconnect. error_type: what the provider called its error. pristine_resend: "", or how
     the unchanged body fared after the provider refused the changed one: recovered, or same.
     variant: id of the configuration in force. arm: its part in a rollout. ping: "" for a request
-    of a client; of a keep-alive ping, how it ended: read, wrote or failed.
+    of a client; of a keep-alive ping, how it ended: read, wrote or failed. captured: changed texts
+    are kept; rewritten: those, and never in the log; texts_left_out: how many found no room.
     """
 
     request_id: str
@@ -64,6 +66,9 @@ class Record:
     variant: str = ""
     arm: str = BASE
     ping: str = ""
+    captured: bool = False
+    rewritten: tuple[Rewritten, ...] = ()
+    texts_left_out: int = 0
 
     @property
     def origin(self) -> str:
@@ -75,3 +80,4 @@ class Record:
         self.model, self.report = outgoing.model, outgoing.report
         self.bypassed, self.compacted = outgoing.bypassed, outgoing.compacted
         self.cache_phase = outgoing.cache_phase
+        self.rewritten = outgoing.rewritten

@@ -1,8 +1,8 @@
 """What a node reports: one row per finished request, and how far its counters moved.
 
-Numbers, names and ids only, never text of a conversation. Fields are only ever added; a reader
-keeps counter names that it does not know. Source: 03-proxy-and-recovery.md 9.9;
-04-controlplane-and-dashboard.md 1.6, 6.6.
+Numbers, names and ids; text of a conversation only in a TextRow, for a tenant who agreed to it.
+Fields are only ever added; a reader keeps counter names that it does not know.
+Source: 03-proxy-and-recovery.md 9.9; 04-controlplane-and-dashboard.md 1.6, 6.6, 8.7.
 """
 
 from __future__ import annotations
@@ -51,13 +51,31 @@ class ComponentRow(msgspec.Struct, frozen=True, omit_defaults=True):
     events: dict[str, int] = {}
 
 
+class TextRow(msgspec.Struct, frozen=True, omit_defaults=True):
+    """A text that the pipeline changed, as dataplane.core.rewritten lets it leave.
+
+    path: of its message in the body. components: in the order they changed it. redactions: how
+    many values were taken out of both. is_cut: only the beginning is here.
+    """
+
+    path: str
+    before: str
+    after: str
+    before_tokens: int = 0
+    after_tokens: int = 0
+    components: list[str] = []
+    redactions: int = 0
+    is_cut: bool = False
+
+
 class RequestRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """One finished client request. at: ms since the epoch; durations in ms, None for unmeasured.
 
     origin: agent, or keepalive for a ping of ours, which is spend and no request.
     cost_usd, saved_usd: decimal numbers, None for unknown. usage_known: the four tiers were
     reported. usage_miss: why they were not. replayed: decisions of earlier turns that were
-    applied again.
+    applied again. captured: the tenant agreed that changed texts are kept. texts_left_out: how many
+    found no room.
     """
 
     request_id: str
@@ -107,6 +125,9 @@ class RequestRow(msgspec.Struct, frozen=True, omit_defaults=True):
     components: list[ComponentRow] = []
     minted: list[MarkerRow] = []
     recoveries: list[RecoveryRow] = []
+    captured: bool = False
+    texts: list[TextRow] = []
+    texts_left_out: int = 0
 
 
 class ComponentDelta(msgspec.Struct, omit_defaults=True):

@@ -100,6 +100,17 @@ DEEDS = [
     Deed("GET", BINDING, SENT),
     Deed("POST", BINDING, CHANGED),
     Deed("POST", "new-tenant", (SIGN_IN, WRONG, FORBIDDEN, FORBIDDEN, WRONG, WRONG)),
+    *(
+        Deed(method, route, answers)
+        for route in (
+            f"{TENANT}/texts/agree",
+            f"{TENANT}/texts/withdraw",
+            f"{TENANT}/texts/purge",
+            f"{PLACE}/texts/allow",
+            f"{PLACE}/texts/forbid",
+        )
+        for method, answers in (("GET", SENT), ("POST", CHANGED))
+    ),
     Deed("GET", f"{TENANT}/switch", SENT),
     Deed("POST", f"{TENANT}/switch", CHANGED, {"reason": "unpaid"}),
     Deed("GET", "connect", MEMBERS),

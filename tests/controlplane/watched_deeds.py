@@ -24,6 +24,7 @@ CHANGED = (SIGN_IN, ABSENT, FORBIDDEN, FORBIDDEN, DONE, DONE)
 ALARM = "alarms/<slug:alarm>"
 SESSION = "sessions/<slug:tenant>/<str:session>"
 ORIGINAL = f"{SESSION}/markers/<slug:marker>"
+TEXTS = f"{SESSION}/texts/<slug:record>"
 NODE = "nodes/<str:node>"
 PLACE = "settings/channels/<slug:place>"
 CHANNEL = f"{PLACE}/<slug:channel>"
@@ -41,6 +42,8 @@ LINES: tuple[Line, ...] = (
     ("GET", SESSION, READERS, {}),
     ("GET", ORIGINAL, OPERATORS_READ, {}),
     ("POST", ORIGINAL, OPERATORS_READ, {}),
+    ("GET", TEXTS, OPERATORS_READ, {}),
+    ("POST", TEXTS, OPERATORS_READ, {}),
     ("GET", "requests", MEMBERS, {}),
     ("GET", "requests/<slug:record>", READERS, {}),
     ("GET", "nodes", MEMBERS, {}),

@@ -30,12 +30,14 @@ class Organisation(models.Model):
     """The owner of tenants and members.
 
     policy: llm_components, irreversible_marker_modes, request_overrides, max_token_days.
+    content_capture_allowed: its tenants may agree that text of their conversations is kept.
     """
 
     uid = uid_field("org")
     name = models.CharField(max_length=120)
     slug = models.CharField(max_length=40, unique=True, validators=[SLUG])
     policy = models.JSONField(default=default_policy, blank=True)
+    content_capture_allowed = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:
@@ -46,7 +48,11 @@ class Organisation(models.Model):
 
 
 class Tenant(models.Model):
-    """One traffic identity; its keys, configuration, store and figures are its own."""
+    """One traffic identity; its keys, configuration, store and figures are its own.
+
+    capture_content: somebody agreed that text of its conversations is kept; whether it is, says
+    accounts.capture. capture_consented_by: their name, as it was then.
+    """
 
     uid = uid_field("ten")
     organisation = models.ForeignKey(Organisation, models.PROTECT, related_name="tenants")
@@ -56,6 +62,9 @@ class Tenant(models.Model):
     concurrent_limit = models.PositiveIntegerField(default=0)
     disabled_at = models.DateTimeField(null=True, blank=True)
     disabled_reason = models.CharField(max_length=200, blank=True)
+    capture_content = models.BooleanField(default=False)
+    capture_consented_by = models.CharField(max_length=254, blank=True)
+    capture_consented_at = models.DateTimeField(null=True, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
 
     class Meta:

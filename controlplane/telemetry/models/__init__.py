@@ -12,6 +12,7 @@ from controlplane.telemetry.models.buckets import (
 from controlplane.telemetry.models.live import LiveEvent
 from controlplane.telemetry.models.records import (
     ComponentRun,
+    ContentBlob,
     MarkerRecord,
     RequestRecord,
     SessionRecord,
@@ -22,6 +23,7 @@ __all__ = [
     "Bucket",
     "ComponentBucket",
     "ComponentRun",
+    "ContentBlob",
     "LiveEvent",
     "MarkerRecord",
     "MonthlySpend",

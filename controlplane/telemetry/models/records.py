@@ -13,6 +13,8 @@ class RequestRecord(models.Model):
     origin: agent, or keepalive for a ping of ours, which is spend and no turn of the session.
     arm: base or candidate of a rollout. bypassed: why it was sent as it came, "" for shaped.
     accounting: complete, partial (the price is unknown) or missing (the usage is unknown).
+    captured: its changed texts were kept, and are until they are purged; texts_left_out: of those,
+    how many found no room.
     """
 
     uid = models.CharField(max_length=32, unique=True)
@@ -70,6 +72,8 @@ class RequestRecord(models.Model):
     expand_missing = models.IntegerField(default=0)
     expand_malformed = models.IntegerField(default=0)
     recoveries = models.JSONField(default=list)
+    captured = models.BooleanField(default=False)
+    texts_left_out = models.IntegerField(default=0)
 
     class Meta:
         indexes = (
@@ -111,6 +115,33 @@ class ComponentRun(models.Model):
 
     def __str__(self) -> str:
         return f"{self.component} on {self.request_id}"
+
+
+class ContentBlob(models.Model):
+    """A text that a request was sent without, kept under consent: scrubbed by the node, cut there.
+
+    path: of its message in the body. before_z, after_z: UTF-8, zstd. components: in the order they
+    changed it. redactions: values that the node took out. is_cut: only the beginning is here.
+    """
+
+    request = models.ForeignKey(RequestRecord, on_delete=models.CASCADE, related_name="texts")
+    seq = models.SmallIntegerField()
+    path = models.CharField(max_length=64)
+    before_tokens = models.IntegerField()
+    after_tokens = models.IntegerField()
+    before_z = models.BinaryField()
+    after_z = models.BinaryField()
+    components = models.JSONField(default=list)
+    redactions = models.IntegerField(default=0)
+    is_cut = models.BooleanField(default=False)
+
+    class Meta:
+        constraints = (
+            models.UniqueConstraint(fields=("request", "seq"), name="text_of_request_once"),
+        )
+
+    def __str__(self) -> str:
+        return f"{self.request_id} {self.path}"
 
 
 class SessionRecord(models.Model):
