@@ -9,7 +9,7 @@ from controlplane.accounts.capture import Gate, blocked_by, closed_gates
 from controlplane.accounts.models import Tenant
 from controlplane.telemetry.captured import KeptText
 from controlplane.telemetry.queries import RequestRow, SessionDetail
-from controlplane.ui.diff_rows import Pair, pairs
+from controlplane.ui.diff_rows import Stretch, in_one_column, pairs
 from controlplane.ui.numerals import Figure, count, plural
 from controlplane.ui.shown_text import visible
 
@@ -36,7 +36,7 @@ def gate_rows(tenant: Tenant) -> tuple[GateRow, ...]:
     opened = {
         Gate.DEPLOYMENT: "HEADRACE_CAPTURE_CONTENT=1",
         Gate.ORGANISATION: f"{tenant.organisation.name} allows it.",
-        Gate.TENANT: f"{tenant.capture_consented_by or 'The product'} agreed.",
+        Gate.TENANT: f"{tenant.capture_consented_by} agreed on",
     }
     return tuple(
         GateRow(gate.value, gate not in closed, WHO_OPENS[gate] if gate in closed else opened[gate])
@@ -144,7 +144,7 @@ class TextShown:
     after_tokens: Figure
     components: Sequence[str]
     said: str
-    pairs: tuple[Pair, ...]
+    stretches: tuple[Stretch, ...]
 
 
 def text_rows(texts: Sequence[KeptText]) -> list[TextShown]:
@@ -161,5 +161,5 @@ def _shown(text: KeptText) -> TextShown:
         count(text.after_tokens),
         text.components,
         "; ".join(said),
-        pairs(visible(text.before), visible(text.after)),
+        tuple(in_one_column(pairs(visible(text.before), visible(text.after)))),
     )

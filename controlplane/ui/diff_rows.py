@@ -1,6 +1,6 @@
-"""Two texts side by side, ready to show: cells with marks, and long equal stretches folded.
+"""Two texts side by side or in one column, ready to show: marked, long equal stretches folded.
 
-Source: 04-controlplane-and-dashboard.md section 3.5, view `text`.
+Source: 04-controlplane-and-dashboard.md sections 3.5, view `text`, and 5.7.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from itertools import groupby
 from controlplane.ui.numerals import plural
 from dataplane.core.config.lines import Marks, Row, rows
 
+SHOWN = 12  # lines of a long stretch that stand open in one column
 AROUND = 3  # equal lines that stay on each side of a change
 SIGNS = {"add": "+", "del": "\N{MINUS SIGN}", "": ""}
 WORDS = {"add": "added ", "del": "removed ", "": ""}
@@ -53,6 +54,45 @@ def pairs(left: str, right: str, *, whole: bool = False) -> tuple[Pair, ...]:
     """whole: with every equal line."""
     found = rows(left, right)
     return tuple(_pair(row) for row in found) if whole else tuple(_folded(found))
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """Lines of one kind in one column. behind: what opens them, "" where they stand open.
+
+    folded: how many equal lines stand here instead.
+    """
+
+    cells: tuple[Cell, ...] = ()
+    behind: str = ""
+    folded: str = ""
+
+
+def in_one_column(listed: Sequence[Pair]) -> Iterator[Stretch]:
+    """What was removed stands before what was added in its place; much of a kind is cut short."""
+    for kind, group in groupby(_one_by_one(listed), key=lambda each: getattr(each, "kind", None)):
+        cells = []
+        for each in group:
+            if isinstance(each, str):
+                yield Stretch(folded=each)
+            else:
+                cells.append(each)
+        if len(cells) <= SHOWN + AROUND:
+            yield from [Stretch(tuple(cells))] if cells else []
+            continue
+        yield Stretch(tuple(cells[:SHOWN]))
+        rest = tuple(cells[SHOWN:])
+        yield Stretch(rest, behind=plural(len(rest), f"more {WORDS[kind or '']}line"))
+
+
+def _one_by_one(listed: Sequence[Pair]) -> Iterator[Cell | str]:
+    for is_changed, group in groupby(listed, key=lambda pair: has_changes([pair])):
+        found = list(group)
+        if is_changed:
+            yield from (pair.left for pair in found if pair.left and pair.left.line)
+            yield from (pair.right for pair in found if pair.right and pair.right.line)
+        else:
+            yield from (pair.left or pair.folded for pair in found)
 
 
 def has_changes(listed: Sequence[Pair]) -> bool:

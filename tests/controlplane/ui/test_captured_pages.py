@@ -177,7 +177,7 @@ def test_agreeing_says_who_can_read_and_is_shown_with_a_name(
 
     page = page_of(client, "/tenants/orchid")
     assert "changed texts are kept" in page
-    assert f"{admin.email} agreed." in page
+    assert f"{admin.email} agreed on" in page
     tenant.refresh_from_db()
     assert tenant.capture_content
 

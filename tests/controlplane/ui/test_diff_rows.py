@@ -1,8 +1,11 @@
-"""Two texts side by side (04 section 3.5)."""
+"""Two texts side by side or in one column (04 sections 3.5, 5.7)."""
 
 from __future__ import annotations
 
-from controlplane.ui.diff_rows import has_changes, pairs
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controlplane.ui.diff_rows import AROUND, SHOWN, SIGNS, has_changes, in_one_column, pairs
 
 LONG = "".join(f"line {number}\n" for number in range(40))
 
@@ -31,3 +34,27 @@ def test_every_line_is_shown_when_it_is_asked_for() -> None:
 def test_equal_texts_have_no_change() -> None:
     assert not has_changes(pairs(LONG, LONG))
     assert has_changes(pairs(LONG, ""))
+
+
+def test_in_one_column_what_was_removed_comes_before_what_was_added() -> None:
+    found = list(in_one_column(pairs("a\nb\nc\nd", "a\nx\ny\nd")))
+
+    said = [(cell.sign, "".join(piece.text for piece in cell.pieces))
+            for stretch in found for cell in stretch.cells]  # fmt: skip
+    assert said == [
+        ("", "a"), (SIGNS["del"], "b"), (SIGNS["del"], "c"), ("+", "x"), ("+", "y"), ("", "d"),
+    ]  # fmt: skip
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=60), st.lists(st.sampled_from("abc"), max_size=60))
+def test_one_column_holds_every_changed_line_and_opens_with_few_of_them(
+    left: list[str], right: list[str]
+) -> None:
+    listed = pairs("\n".join(left), "\n".join(right))
+    changed = [cell for pair in listed for cell in (pair.left, pair.right) if cell and cell.kind]
+
+    found = list(in_one_column(listed))
+
+    cells = [cell for stretch in found for cell in stretch.cells if cell.kind]
+    assert sorted(map(repr, cells)) == sorted(map(repr, changed))
+    assert all(len(s.cells) <= SHOWN + AROUND for s in found if not s.behind)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections import Counter
 from decimal import Decimal
 
@@ -12,10 +13,12 @@ from dataplane.adapters import uplink as uplinks
 from dataplane.adapters.telemetry import Telemetry
 from dataplane.adapters.uplink import Uplink
 from dataplane.core import uplink as wire
+from dataplane.core.content import Content
 from dataplane.core.declaration import Kind
 from dataplane.core.expand.recovery import Missed, Recoveries
 from dataplane.core.record import Record
 from dataplane.core.report import RunReport, StepReport
+from dataplane.core.rewritten import TEXTS_MAX, Rewritten
 from dataplane.core.spread import SLOTS, quantile_ms, slot_of
 from dataplane.core.uplink import RejectedError
 from dataplane.core.wire.usage import Usage
@@ -267,3 +270,72 @@ def test_percentiles_of_added_up_slots_are_those_of_all_durations() -> None:
     assert quantile_ms(both, 0.5) == pytest.approx(1.0)
     assert quantile_ms(both, 0.95) == pytest.approx(1000.0)
     assert quantile_ms({}, 0.5) is None
+
+
+# ---- changed texts, for a tenant who agreed --------------------------------------------------
+
+
+def changed(text: str, count: int = 1) -> tuple[Rewritten, ...]:
+    return (Rewritten("messages[2]", Content(text), Content("less"), ("mask",)),) * count
+
+
+async def test_a_text_leaves_without_its_credential() -> None:
+    sink = Receiver()
+    telemetry, link = reporting(sink)
+    secret = "sk-ant-api03-" + "a1B2" * 8
+
+    telemetry.add(record(captured=True, rewritten=changed(f"key {secret} end")))
+    await link.flush()
+
+    (row,) = sink.rows
+    assert row.captured
+    assert [text.before for text in row.texts] == ["key «secret» end"]
+    assert (row.texts[0].redactions, row.texts_left_out) == (1, 0)
+
+
+async def test_what_goes_over_the_texts_of_a_request_is_counted() -> None:
+    sink = Receiver()
+    telemetry, link = reporting(sink)
+
+    telemetry.add(record(captured=True, rewritten=changed("text", TEXTS_MAX + 3)))
+    await link.flush()
+
+    (row,) = sink.rows
+    assert (len(row.texts), row.texts_left_out) == (TEXTS_MAX, 3)
+
+
+async def test_large_texts_fit_into_batches_with_everything_else() -> None:
+    sink = Receiver()
+    telemetry, link = reporting(sink)
+    large = "\x01 a text that is as long as it may be " * 600
+
+    for number in range(6):
+        telemetry.add(record(number, captured=True, rewritten=changed(large, TEXTS_MAX)))
+    await link.flush()
+
+    assert [row.request_id for row in sink.rows] == [f"R{n}" for n in range(6)]
+    assert all(row.texts and row.texts[0].is_cut for row in sink.rows)
+    assert len(sink.batches) > 1
+
+
+@pytest.mark.parametrize("bound", ["TEXTS_WAITING_MAX", "ROWS_WITH_TEXTS_MAX"])
+async def test_while_too_much_waits_texts_are_left_out_and_figures_are_not(
+    bound: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(uplinks, bound, 1000)
+    sink = Receiver(*[OSError("away")] * 3)
+    telemetry, link = reporting(sink)
+    for number in range(3):
+        telemetry.add(record(number, captured=True, rewritten=changed("many words " * 60)))
+        with contextlib.suppress(OSError):
+            await link.flush()
+        telemetry.add(record(number + 10, captured=True, rewritten=changed("many words " * 60)))
+    await link.flush()
+    telemetry.add(record(20, captured=True, rewritten=changed("many words")))
+    await link.flush()
+
+    left_out = {row.request_id: row.texts_left_out for row in sink.rows}
+    assert len(left_out) == 7
+    assert sum(left_out.values()) >= 1
+    assert all(row.tokens_before == 1000 for row in sink.rows)
+    assert (sink.rows[-1].texts_left_out, len(sink.rows[-1].texts)) == (0, 1)
