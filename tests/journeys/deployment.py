@@ -56,6 +56,8 @@ class Deployment:
             "HEADRACE_BIND": f"127.0.0.1:{self.port}",
             "HEADRACE_ADMIN_EMAIL": EMAIL,
             "HEADRACE_ADMIN_PASSWORD": PASSWORD,
+            # A busy machine may take longer than agents would be made to wait.
+            "HEADRACE_STORE_COMMIT_TIMEOUT_MS": "10000",
             **more,
         }
         upstreams = [f"--upstream={d}=http://127.0.0.1:{provider}" for d in ("anthropic", "openai")]
@@ -99,7 +101,7 @@ class Deployment:
     def ask(
         self,
         text: str,
-        model: str = "claude-sonnet-4-5",
+        model: str = "claude-sonnet-5",
         headers: Mapping[str, str] | None = None,
         **more: Any,
     ) -> None:

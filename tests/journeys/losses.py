@@ -37,7 +37,7 @@ def ask_and_expand(url: str, key: str) -> None:
     }
     first = {"content": [expand], "stop_reason": "tool_use", "head_delay_ms": 3_000}
     body = {
-        "model": "claude-sonnet-4-5",
+        "model": "claude-sonnet-5",
         "max_tokens": 64,
         "tools": [{"name": "bash", "description": "Run.", "input_schema": {"type": "object"}}],
         "messages": conversation(8),

@@ -45,7 +45,7 @@ class Gateway:
     def ask(self, text: str) -> dict[str, Any]:
         """One request of an agent through the gateway to the simulated provider."""
         body = {
-            "model": "claude-sonnet-4-5",
+            "model": "claude-sonnet-5",
             "max_tokens": 64,
             "messages": [{"role": "user", "content": text}],
         }
@@ -106,6 +106,8 @@ def running_gateway(folder: Path) -> Iterator[Gateway]:
         "HEADRACE_BIND": f"127.0.0.1:{port}",
         "HEADRACE_ADMIN_EMAIL": EMAIL,
         "HEADRACE_ADMIN_PASSWORD": PASSWORD,
+        # A busy machine may take longer than agents would be made to wait.
+        "HEADRACE_STORE_COMMIT_TIMEOUT_MS": "10000",
     }
     upstream = f"anthropic=http://127.0.0.1:{provider}"
     command = ("manage.py", "bootstrap", "--tenant", "orchid", "--upstream", upstream, "--json")

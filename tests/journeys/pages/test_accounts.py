@@ -31,7 +31,7 @@ def test_the_first_request_of_a_new_key_appears_by_itself(page: Page, gateway: G
     dataclasses.replace(gateway, key=plaintext).ask("Hello")
 
     expect(page.get_by_text(re.compile(r"First request arrived \d\d:\d\d:\d\d"))).to_be_visible()
-    expect(page.locator("#arrival").get_by_text("claude-sonnet-4-5")).to_be_visible()
+    expect(page.locator("#arrival").get_by_text("claude-sonnet-5")).to_be_visible()
 
 
 def test_without_script_one_looks_again(page: Page, gateway: Gateway) -> None:
