@@ -26,6 +26,7 @@ from controlplane.telemetry.record_rows import uid_of
 from dataplane.core.rewritten import TEXT_MAX_BYTES, TEXTS_MAX
 from dataplane.core.uplink import RequestRow
 
+READ_TEXT = "content:read"
 PATH_MAX = 64
 
 

@@ -15,6 +15,8 @@ from controlplane.accounts.scopes import Scope
 from controlplane.arrivals import scope_of_request
 from controlplane.audit.origin import current
 from controlplane.telemetry import queries as telemetry
+from controlplane.telemetry.captured import READ_TEXT
+from controlplane.telemetry.models import RequestRecord
 from controlplane.telemetry.queries import CSV, NDJSON, RequestFilter, State
 from controlplane.telemetry.queries.export import MAY as MAY_EXPORT
 from controlplane.ui.form_rendering import DesignedForm
@@ -152,9 +154,18 @@ def request_page(request: PersonRequest, record: str) -> HttpResponse:
         "status": status_of(kept),
         "session_href": session_href(kept.tenant_uid, kept.session_uid),
         "tiles": tiles_of(found),
+        "texts_href": _texts_href(scope, tenant, kept),
         "tiers": tiers_of(kept),
         "runs": run_rows(found.runs),
         "facts": facts_of(kept),
         "recoveries": recovery_rows(kept),
     }
     return page(request, "requests/request.html", context, here=HERE)
+
+
+def _texts_href(scope: Scope, tenant: Tenant | None, kept: RequestRecord) -> str:
+    """Where its changed texts are compared; "" for whoever may not, and where none are kept."""
+    may_read = tenant is not None and scope.may(READ_TEXT, tenant)
+    if not (may_read and kept.captured and session_href(kept.tenant_uid, kept.session_uid)):
+        return ""
+    return reverse("ui:texts", args=[kept.tenant_uid, kept.session_uid, kept.uid])

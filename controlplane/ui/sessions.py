@@ -18,6 +18,7 @@ from controlplane.audit.origin import current
 from controlplane.fleet import originals
 from controlplane.telemetry import captured
 from controlplane.telemetry import queries as telemetry
+from controlplane.telemetry.captured import READ_TEXT
 from controlplane.telemetry.queries import SessionDetail, SessionFilter, State
 from controlplane.telemetry.queries.windows import now_ms
 from controlplane.ui.capture_rows import (
@@ -35,7 +36,6 @@ from controlplane.ui.session_rows import list_rows, marker_rows, session_href, t
 from controlplane.ui.shown_text import pages_of, visible
 
 HERE = "ui:sessions"
-READ_TEXT = "content:read"
 SORTS = (("last", "Last activity"), ("cost", "Cost"), ("turns", "Turns"))
 NOT_HELD = {
     "expired": "It has expired.",
@@ -185,11 +185,14 @@ def original(request: PersonRequest, tenant: str, session: str, marker: str) -> 
 @require_http_methods(["GET", "HEAD", "POST"])
 def texts(request: PersonRequest, tenant: str, session: str, record: str) -> HttpResponse:
     """GET says what is kept of a turn, POST shows it and leaves a line in the trail (04 8.7)."""
-    owner, detail = _found(request, tenant, session)
-    if not scope_of_request(request).may(READ_TEXT, owner):
+    scope = scope_of_request(request)
+    owner = scope.tenants("telemetry:read").filter(uid=tenant).first()
+    turn = telemetry.request(scope, record)
+    if owner is None or turn is None:
+        raise Http404
+    if not scope.may(READ_TEXT, owner):
         raise PermissionDenied
-    turn = next((each for each in detail.turns if each.record.uid == record), None)
-    if turn is None:
+    if (turn.record.tenant_uid, turn.record.session_uid) != (owner.uid, session):
         raise Http404
     kept = captured.counts([turn.record.pk]).get(turn.record.pk, 0)
     context: dict[str, object] = {

@@ -88,6 +88,16 @@ def test_without_the_permission_there_is_neither_text_nor_link(
     assert not AuditEvent.objects.filter(action="content.read").exists()
 
 
+def test_the_page_of_a_request_leads_to_its_texts_for_whoever_may_read_them(
+    browser: Browser, admin: User, viewer: User, tenant: Tenant
+) -> None:
+    place = with_texts(tenant)
+    page = f"/requests/{first_turn(tenant).uid}"
+
+    assert f'href="{place}"' in page_of(browser(admin), page)
+    assert place not in page_of(browser(viewer), page)
+
+
 def test_a_turn_of_another_session_or_tenant_is_absent(
     browser: Browser, admin: User, tenant: Tenant, other_tenant: Tenant
 ) -> None:
