@@ -23,7 +23,7 @@ TEXTS_MAX = 16  # of one request; the first ones, in the order of the conversati
 TEXT_MAX_BYTES = 16 << 10
 REQUEST_MAX_BYTES = 512 << 10  # of all of them as JSON: a batch has room for the rest
 # Only so much is looked at: what is beyond would be cut anyway.
-_WINDOW = 4 * TEXT_MAX_BYTES
+_WINDOW = 2 * TEXT_MAX_BYTES
 # At the window's edge a credential may be halved and so not be recognised.
 _EDGE = 4096
 
