@@ -25,7 +25,6 @@ def ingest(batch: Batch, *, received_at: int) -> bool:
 
     Raises django.db.DatabaseError when nothing of it was stored; it may be given again.
     """
-    batch.rows = consented(batch.rows)
     with transaction.atomic(using=TELEMETRY):
         take_turn(Turn.REPORTS, TELEMETRY)  # or a stream would read past what is not committed yet
         if admitted(batch, received_at) is None:
@@ -35,7 +34,7 @@ def ingest(batch: Batch, *, received_at: int) -> bool:
         additions = Additions()
         for delta in deltas:
             additions.add(delta)
-        rows = [(row.at + shift, row) for row in batch.rows]
+        rows = [(row.at + shift, row) for row in consented(batch.rows)]
         _keep(batch, rows, additions)
         additions.write()
         tell(deltas, rows, now=received_at)
@@ -63,4 +62,4 @@ def _keep(batch: Batch, rows: Sequence[At], additions: Additions) -> None:
         [each for _, row in rows for each in run_rows(row, numbers_of[uid_of(row)])],
     )
     keep_markers(rows)
-    insert(ContentBlob, list(text_rows(batch.rows, numbers_of)))
+    insert(ContentBlob, list(text_rows([row for _, row in rows], numbers_of)))

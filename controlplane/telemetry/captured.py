@@ -19,7 +19,7 @@ from controlplane.accounts.actions import subject_of
 from controlplane.accounts.capture import captured_among
 from controlplane.accounts.models import Tenant
 from controlplane.audit.actions import Actor, record
-from controlplane.databases import TELEMETRY
+from controlplane.databases import TELEMETRY, Turn, take_turn
 from controlplane.telemetry.inserting import Row
 from controlplane.telemetry.models import ContentBlob, RequestRecord
 from controlplane.telemetry.record_rows import uid_of
@@ -31,7 +31,11 @@ PATH_MAX = 64
 
 
 def consented(rows: Sequence[RequestRow]) -> list[RequestRow]:
-    """The rows, without texts of tenants who do not agree now."""
+    """The rows, without texts of tenants who do not agree now.
+
+    Asked within the transaction that writes them: a purge that follows a withdrawal waits for its
+    end, and so finds what was written on the word of the earlier consent.
+    """
     asked = {row.tenant for row in rows if row.captured}
     agreed = captured_among(asked) if asked else frozenset()
     return [row if row.captured and row.tenant in agreed else _bare(row) for row in rows]
@@ -74,6 +78,7 @@ def purge(tenant: Tenant, by: Actor | None) -> int:
     """Delete every text that is kept of the tenant; how many there were."""
     own = {"tenant_uid": tenant.uid, "captured": True}
     with transaction.atomic(using=TELEMETRY):
+        take_turn(Turn.REPORTS, TELEMETRY)
         gone, _ = ContentBlob.objects.filter(request__tenant_uid=tenant.uid).delete()
         RequestRecord.objects.filter(**own).update(captured=False, texts_left_out=0)
     record("content.purge", subject_of(tenant), by, after={"texts": gone})
