@@ -38,10 +38,12 @@ def published(tenant: Tenant) -> bool:
 
 
 @pytest.mark.parametrize(
-    "gates", [set(some) for n in range(4) for some in itertools.combinations(Gate, n)], ids=str
+    "gates",
+    [some for n in range(4) for some in itertools.combinations(Gate, n)],
+    ids=lambda some: "-".join(gate.value for gate in some) or "none",
 )
 def test_texts_are_kept_with_all_three_gates_open_and_the_highest_closed_one_is_named(
-    tenant: Tenant, settings: Any, gates: set[Gate]
+    tenant: Tenant, settings: Any, gates: tuple[Gate, ...]
 ) -> None:
     opened(tenant, settings, *gates)
 
