@@ -28,6 +28,8 @@ from tests.dataplane.recovery_cases.nodes import NodeProcess, node_process
 from tests.dataplane.recovery_cases.replayed import raw_messages
 from tests.servers import RedisServer
 
+STORE_TRIES, STORE_PAUSE_S = 20, 0.5
+REDIS_BACK_S = 6.0  # longer than a node leaves a Redis alone that has failed several times
 MUST_STAY_ZERO = ("stash_missing", "expand_unresolved_missing", "frozen_flips", "rewrite_failures")
 
 
@@ -172,6 +174,8 @@ async def undergo(ordeal: Ordeal, directory: Path, redis: RedisServer | None = N
         nodes = [a_node(directory, simulator.url, redis) for _ in range(ordeal.nodes)]
         try:
             await _rage(ordeal, nodes, findings, http, redis)
+            if ordeal.spares_nodes:
+                await asyncio.sleep(REDIS_BACK_S)
             await ask_for(findings.witness.minted, nodes, findings, http)
             await read_counters(nodes, findings, http)
         finally:
@@ -241,6 +245,12 @@ async def ask_for(
         node = nodes[number % len(nodes)]
         owner = {"x-context-guru-token": TA, "x-context-guru-session": session}
         answer = await fetch(http, f"{node.url}/expand", owner, id=marker_id)
+        for _ in range(STORE_TRIES):
+            if answer.status_code != HTTPStatus.SERVICE_UNAVAILABLE:
+                break
+            # A store that comes back asks for patience; what is lost stays lost.
+            await asyncio.sleep(STORE_PAUSE_S)
+            answer = await fetch(http, f"{node.url}/expand", owner, id=marker_id)
         is_right = hashlib.sha256(answer.content).hexdigest().startswith(marker_id)
         if answer.status_code != HTTPStatus.OK or not is_right:
             findings.wrong.append((session, marker_id, answer.status_code))
