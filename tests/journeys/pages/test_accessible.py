@@ -66,13 +66,10 @@ def test_axe_finds_nothing_serious_before_the_first_request(person: Page, name: 
     assert findings(person) == []
 
 
-WITH_LIFE = PAGES | PRESETS
-
-
-@pytest.mark.parametrize("name", WITH_LIFE)
+@pytest.mark.parametrize("name", PAGES)
 @pytest.mark.usefixtures("lived_in")
 def test_axe_finds_nothing_serious_on_a_page_with_life(person: Page, name: str) -> None:
-    WITH_LIFE[name](person)
+    PAGES[name](person)
 
     assert findings(person) == []
 
@@ -81,6 +78,15 @@ def test_axe_finds_nothing_serious_on_a_page_with_life(person: Page, name: str) 
 @pytest.mark.usefixtures("alarmed")
 def test_axe_finds_nothing_serious_after_a_loss(person: Page, name: str) -> None:
     ALARM[name](person)
+
+    assert findings(person) == []
+
+
+# Last, because opening some of them changes what the tenant runs.
+@pytest.mark.parametrize("name", PRESETS)
+@pytest.mark.usefixtures("lived_in")
+def test_axe_finds_nothing_serious_on_a_page_of_presets(person: Page, name: str) -> None:
+    PRESETS[name](person)
 
     assert findings(person) == []
 
