@@ -203,7 +203,13 @@ def test_an_open_session_grows_by_its_turns(page: Page, gateway: Deployment) -> 
     gateway.ask("First", headers=named)
     see_one(page)
     page.goto("/sessions")
-    page.get_by_role("link", name="grows").click()
+    session = page.get_by_role("link", name="grows")
+    for _ in range(30):  # the node counts a request before its report is stored
+        if session.count():
+            break
+        page.wait_for_timeout(500)
+        page.reload()
+    session.click()
     expect(page.locator("#live")).to_have_text("Live")
     expect(page.locator("#turns tbody tr")).to_have_count(1)
 
