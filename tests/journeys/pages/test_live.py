@@ -216,7 +216,7 @@ def test_an_open_session_grows_by_its_turns(page: Page, gateway: Deployment) -> 
     gateway.ask("Second", headers=named)
 
     expect(page.locator("#turns tbody tr")).to_have_count(2, timeout=15_000)
-    expect(page.get_by_text("No text of this conversation is kept")).to_be_visible()
+    expect(page.get_by_role("heading", name="Before and after")).to_be_visible()
 
 
 def see_one(page: Page) -> None:
