@@ -158,14 +158,19 @@ class Snapshots:
         """One discovery: fetch and apply what is new, and answer for it."""
         found = await self.source.discover(self._cursor, wait_s=wait_s)
         self.contact_at = self.now()
-        taken = [await self._take(change) for change in found.changes]
-        # Together, because each flush takes its time: a thousand would delay a start by seconds.
-        applied = [each for each, _ in taken if each is not None]
-        refused = await asyncio.to_thread(self.last_good.save, *applied) if applied else []
+        applied: list[Resource] = []
+        try:
+            acks = [await self._take(change, applied) for change in found.changes]
+        finally:
+            # Also when a later one could not be fetched: a restart must find what serves. And
+            # together, because a flush takes its time: a thousand would delay a start by seconds.
+            refused = await asyncio.to_thread(self.last_good.save, *applied) if applied else []
+        unsaved = {(each.envelope.type, each.envelope.name) for each in refused}
         for kind, name in found.removed:
             self._remove(kind, name)
-        if taken:
-            await self.source.ack([_told(ack, is_unsaved=each in refused) for each, ack in taken])
+        if acks:
+            told = [_told(ack, is_unsaved=(ack.type, ack.name) in unsaved) for ack in acks]
+            await self.source.ack(told)
         self._cursor = found.cursor
 
     async def follow(self) -> None:
@@ -177,20 +182,20 @@ class Snapshots:
                 log.exception("cg.snapshot_refresh_failed")
                 await asyncio.sleep(RETRY_S)
 
-    async def _take(self, change: resource.Change) -> tuple[Resource | None, Ack]:
-        """Fetch and apply one change; what was applied, None for nothing new, and the answer."""
+    async def _take(self, change: resource.Change, applied: list[Resource]) -> Ack:
+        """Fetch and apply one change, and answer for it; applied: takes it, where it is new."""
         started = time.perf_counter()
-        applied: Resource | None = None
         errors: list[dict[str, Any]] = []
         try:
             fetched = await self.source.fetch(change)
-            applied = fetched if self._apply(fetched) else None
+            if self._apply(fetched):
+                applied.append(fetched)
         except NackError as error:
             errors, self.last_nack = error.errors, error.code
             self.nacks[error.code] += 1
             log.error("cg.snapshot_nack %s %s: %s", change.type, change.name, error.code)
         serving = self._served.get((change.type, change.name))
-        return applied, Ack(
+        return Ack(
             self.node_id,
             self.boot_id,
             change.type,

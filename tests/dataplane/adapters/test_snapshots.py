@@ -120,3 +120,31 @@ async def test_a_body_that_was_changed_on_its_way_is_refused(tmp_path: Path) -> 
     await node(shelf, tmp_path).refresh()
 
     assert [one["code"] for one in shelf.acks[-1].errors] == ["hash_mismatch"]
+
+
+class TornShelf(Shelf):
+    """One on which a second change is announced that cannot be fetched."""
+
+    async def discover(self, cursor: int | None, *, wait_s: float) -> resource.Discovery:
+        found = await super().discover(cursor, wait_s=wait_s)
+        gone = resource.Change(resource.TENANT, "ten_2", 1, 1, "sha256:0")
+        return resource.Discovery(found.cursor, [*found.changes, gone])
+
+    async def fetch(self, change: resource.Change) -> resource.Resource:
+        if change.name != TENANT:
+            raise ConnectionError("the control plane went away")
+        return await super().fetch(change)
+
+
+async def test_what_began_to_serve_is_kept_although_a_later_change_could_not_be_fetched(
+    tmp_path: Path,
+) -> None:
+    snapshots = node(TornShelf(tenant_body(1)), tmp_path)
+
+    with pytest.raises(ConnectionError):
+        await snapshots.refresh()
+
+    assert TENANT in snapshots.tenants
+    again = node(Shelf(tenant_body(1)), tmp_path)
+    again.restore()
+    assert TENANT in again.tenants
