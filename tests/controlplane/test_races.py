@@ -7,6 +7,7 @@ time, on PostgreSQL locks and constraints must do it.
 from __future__ import annotations
 
 import threading
+import time
 from collections.abc import Callable, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
 from functools import partial
@@ -152,6 +153,7 @@ def test_whoever_follows_the_log_of_several_writers_misses_nothing() -> None:
             for message in log.since(cursor, 500):
                 seen.append(message.seq)
                 cursor = message.seq
+            time.sleep(0.001)  # as a stream pauses; without it the writers hardly get to run
         connections.close_all()
 
     follower = threading.Thread(target=follow)
