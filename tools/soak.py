@@ -19,6 +19,7 @@ from dataclasses import dataclass, field
 
 import aiohttp
 
+from dataplane.adapters.upstream import KEEP_ALIVE_S
 from tools.bench import bodies, load
 from tools.bench.scenarios import KEY, Bench, headers, servers
 
@@ -26,7 +27,7 @@ WARM_UP_SHARE = 0.5  # of the samples; caches fill in the first half
 FLAT_WITHIN = 0.05
 SAMPLE_S = 5
 CATCH_UP_S = 0.25
-IDLE_S = 75  # longer than idle connections are kept
+IDLE_S = 2 * KEEP_ALIVE_S + 5  # the pool looks once per such time, so one may stay for two
 
 
 @dataclass
@@ -46,7 +47,13 @@ class Soak:
     sent: int = 0
     missed: int = 0
     failed: list[str] = field(default_factory=list)
+    failed_at_s: list[float] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
+    started: float = field(default_factory=time.perf_counter)
+
+    def fail(self, how: str) -> None:
+        self.failed.append(how)
+        self.failed_at_s.append(time.perf_counter() - self.started)
 
 
 def agent_requests(count: int) -> list[tuple[bytes, dict[str, str]]]:
@@ -105,9 +112,9 @@ async def one(
             # A script that names a marker fails where nothing was removed; that is no fault.
             expected = 401 if chance < 0.01 else 200
             if answer.status not in {expected, 429} and b"simulator_script" not in said:
-                soak.failed.append(f"{answer.status} {said[:60]!r}")
+                soak.fail(f"{answer.status} {said[:60]!r}")
     except aiohttp.ClientError as error:
-        soak.failed.append(type(error).__name__)
+        soak.fail(type(error).__name__)
 
 
 async def hold(bench: Bench, soak: Soak, *, rate: float, seconds: float) -> None:
@@ -153,7 +160,10 @@ def verdict(soak: Soak, at_rest: Sample) -> list[str]:
     third = max(1, len(later) // 3)
     first = statistics.median(sample.rss_mib for sample in later[:third])
     last = statistics.median(sample.rss_mib for sample in later[-third:])
-    found = [f"{len(soak.failed)} failed: {sorted(set(soak.failed))[:5]}"] if soak.failed else []
+    found = []
+    if at := soak.failed_at_s:
+        what = sorted(set(soak.failed))[:5]
+        found.append(f"{len(at)} failed between {at[0]:.0f} and {at[-1]:.0f} s: {what}")
     if last > first * (1 + FLAT_WITHIN):
         found.append(f"memory grew from {first:.0f} to {last:.0f} MiB")
     end = soak.samples[-1]
