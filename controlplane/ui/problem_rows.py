@@ -14,6 +14,7 @@ import msgspec
 from controlplane.ui.numerals import plural
 from controlplane.ui.offsets import Offsets
 from dataplane.core.config.problems import Edit, Problem
+from dataplane.core.config.spelling import flow
 from dataplane.core.config.tree import steps_of
 
 SIGNS = {"error": ("alarm", "alarm"), "warning": ("watch", "watch"), "advice": ("info", "watch")}
@@ -124,7 +125,7 @@ def _deed(edit: Edit, told: Told) -> str:
     if edit.op in ("rename", "move"):
         to = edit.to or ""
         return f"{edit.op} {key} to {'.'.join(steps_of(to)) if to.startswith('/') else to}"
-    value = str(edit.value).lower() if isinstance(edit.value, bool) else edit.value
+    value = edit.value if isinstance(edit.value, str) else flow(edit.value, as_json=False)
     return f"write {value}" if key.isdigit() else f"set {key} to {value}"
 
 

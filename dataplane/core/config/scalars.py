@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 import re
+import sys
 
 from dataplane.core.config.tree import ScalarValue
 
@@ -45,6 +46,8 @@ def kind_of(value: ScalarValue) -> str:
 
 
 def _integer(text: str, radix: int) -> int | float:
+    beyond = -math.inf if text.startswith("-") else math.inf
     if len(text) > _MAX_DIGITS:
-        return -math.inf if text.startswith("-") else math.inf
-    return int(text.removeprefix("0o").removeprefix("0x"), radix)
+        return beyond
+    number = int(text.removeprefix("0o").removeprefix("0x"), radix)
+    return number if abs(number) <= sys.float_info.max else beyond

@@ -42,6 +42,7 @@ from dataplane.core.declaration import Refusal
 
 MAX_PIPELINE = 40
 _NAME_IT = "Store it as a secret and write secret:NAME here."
+_NAME_ALONE = "Write the component's name alone; its keys go below components."
 _ABOVE = {"/cache/keepalive_idle_seconds": "config.keepalive_idle_too_long"}
 
 
@@ -156,6 +157,8 @@ class _Walk:
             value = fit(item, key.item or key, f"entry {index + 1} of {spoken(path)}")
             if isinstance(value, Misfit):
                 found = _misfit(value, Entry("", item.span, item), (*path, index), key)
+                if is_pipeline and isinstance(item, MappingNode):
+                    found = with_edits(found, "none", text=_NAME_ALONE)
                 self.problems.append(found)
             elif isinstance(value, MappingNode):
                 values.append(self._inner(value, key.item or key, (*path, index)))

@@ -16,7 +16,7 @@ from typing import Any
 from dataplane.core.config.problems import OneOf, Range
 from dataplane.core.config.registry import LARGEST_INTEGER, Key
 from dataplane.core.config.scalars import resolve
-from dataplane.core.config.secrets import HIDDEN, shown
+from dataplane.core.config.secrets import HIDDEN, is_credential, shown
 from dataplane.core.config.tree import MappingNode, Node, ScalarNode, SequenceNode
 
 _WANTED = {
@@ -28,6 +28,8 @@ _WANTED = {
     "list": "a list",
     "block": "a block of keys",
 }
+_COMMA = re.compile(r"\s*,\s*")
+_NAME = re.compile(r"[A-Za-z][A-Za-z0-9_.-]*")
 _LARGEST_FLOAT = sys.float_info.max
 _UNITS = {"s": "seconds", "ms": "milliseconds", "usd": "US dollars", "share": ""}
 _TRUE_OR_FALSE = {"yes": True, "on": True, "y": True, "no": False, "off": False, "n": False}
@@ -94,7 +96,7 @@ def _typed(node: ScalarNode, key: Key, name: str) -> Any | Misfit:
         )
     if isinstance(value, bool) or not isinstance(value, int | float):
         return _wrong_type(node, key, name)
-    if not math.isfinite(value) or (key.kind != "integer" and abs(value) > _LARGEST_FLOAT):
+    if not abs(value) <= _LARGEST_FLOAT:  # nor is NaN
         return Misfit("config.not_finite", {"name": name, "actual": _spelled(value)})
     if key.kind == "integer" and value != int(value):
         return _wrong_type(node, key, name)
@@ -190,7 +192,7 @@ def _hint(node: Node, key: Key) -> tuple[str, Any]:
     """What to write instead, and the value that was probably meant."""
     label = f"{key.name}: " if key.name else ""
     if key.kind == "list":
-        return f"Write a list: {label}[first, second].", None
+        return _listed(node, key, label)
     if key.kind == "block":
         return f"Write the keys of {key.name} below it, indented.", None
     value = node.value if isinstance(node, ScalarNode) else None
@@ -199,6 +201,21 @@ def _hint(node: Node, key: Key) -> tuple[str, Any]:
     if key.kind == "string" and isinstance(value, bool | int | float):
         return f'Put it in quotes: {label}"{_spelled(value)}".', _spelled(value)
     return f"Write {_WANTED[key.kind]}.", None
+
+
+def _listed(node: Node, key: Key, label: str) -> tuple[str, Any]:
+    """Names with commas between them were probably meant as a list."""
+    text = node.value if isinstance(node, ScalarNode) else None
+    names = tuple(_COMMA.split(text.strip())) if isinstance(text, str) else ()
+    if not names or not all(_fits_in(name, key) for name in names):
+        return f"Write a list: {label}[first, second].", None
+    return f"Write a list: {label}[{', '.join(names)}].", names
+
+
+def _fits_in(name: str, key: Key) -> bool:
+    """Whether a bare name could be an entry of the list."""
+    is_bare = bool(_NAME.fullmatch(name)) and not is_credential(name)
+    return is_bare and not isinstance(fit(ScalarNode(name), key.item or key, ""), Misfit)
 
 
 def _unquoted(text: str, key: Key, label: str) -> tuple[str, Any]:

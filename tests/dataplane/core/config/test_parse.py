@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 
 import pytest
 from hypothesis import given
@@ -11,6 +12,7 @@ from hypothesis import strategies as st
 
 from dataplane.core.config.compose import MAX_ALIASES, MAX_NODES
 from dataplane.core.config.parse import MAX_BYTES, parse
+from dataplane.core.config.scalars import resolve
 from dataplane.core.config.tree import MAX_DEPTH, to_values
 from tests.dataplane.core.config.checking import checked, place
 
@@ -131,6 +133,30 @@ def test_a_number_of_many_digits_is_an_infinity() -> None:
     assert values(f"[{'9' * 5000}, -{'9' * 5000}, 0x{'f' * 5000}]\n".join(("a: ", ""))) == {
         "a": [math.inf, -math.inf, math.inf]
     }
+
+
+@pytest.mark.parametrize("digits", [308, 309, 310, 400])
+@pytest.mark.parametrize("sign", ["", "-", "0x"])
+def test_a_number_is_held_or_an_infinity(digits: int, sign: str) -> None:
+    number = resolve(f"{sign}{'9' * digits}")
+
+    assert isinstance(number, int | float)
+    assert abs(number) <= sys.float_info.max or math.isinf(number)
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ("a: 1\nb: [c,\n d\ne: 1\n", "the list that begins with [ on line 2 is not closed"),
+        ("a: 1\nb: {c: 1,\n d: 2\n\n", "the block that begins with { on line 2 is not closed"),
+        ('a: 1\nb: "c\nd: 1\n', "the quoted text that begins on line 2 is not closed"),
+        ("[a]\nb = 1\n", "what stands here belongs to nothing above it"),
+    ],
+)
+def test_what_was_never_closed_is_named_with_the_line_that_began_it(text: str, said: str) -> None:
+    (problem,) = parse(text).problems
+
+    assert said in problem.message
 
 
 def test_an_alias_of_a_scalar_keeps_its_value() -> None:

@@ -5,7 +5,9 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from dataplane.core.config.problems import MAX_PROBLEMS, OneOf, Range, Suggestion
+from dataplane.core.components import components
+from dataplane.core.config.check import check_document
+from dataplane.core.config.problems import MAX_PROBLEMS, ConfigError, OneOf, Range, Suggestion
 from dataplane.core.config.secrets import HIDDEN
 from tests.dataplane.core.config.checking import CONTEXT, WIDE, checked, codes, only, places
 
@@ -200,6 +202,8 @@ def test_an_integer_may_be_written_as_a_whole_number_of_any_spelling(written: st
         ("size: .inf", "config.not_finite", None, None),
         ("size: .nan", "config.not_finite", None, None),
         ("share: 1e999", "config.not_finite", None, None),
+        pytest.param(f"size: {'9' * 350}", "config.not_finite", None, None, id="350 digits"),
+        pytest.param(f"share: {'9' * 350}", "config.not_finite", None, None, id="of a share"),
         ("share: 1.01", "config.above_max", Range("number", 0, 1), None),
         ("share: -0.01", "config.below_min", Range("number", 0, 1), None),
         ("share: '0.5'", "config.wrong_type", Range("number", 0, 1), 0.5),
@@ -208,7 +212,10 @@ def test_an_integer_may_be_written_as_a_whole_number_of_any_spelling(written: st
         ("tri: Off", "config.wrong_type", Range("boolean"), False),
         ("tri: 'true'", "config.wrong_type", Range("boolean"), True),
         ("tri: 1", "config.wrong_type", Range("boolean"), None),
-        ("names: abc", "config.wrong_type", Range("array"), None),
+        ("names: abc", "config.wrong_type", Range("array"), ("abc",)),
+        ("names: abc, de", "config.wrong_type", Range("array"), ("abc", "de")),
+        ("names: abc de", "config.wrong_type", Range("array"), None),
+        ("names: ABC", "config.wrong_type", Range("array"), None),
         ("names:", "config.null_value", Range("array"), None),
         ("names: [1]", "config.wrong_type", Range("string"), "1"),
         ("names: [ABC]", "config.bad_pattern", None, None),
@@ -244,7 +251,8 @@ def test_a_number_accepts_an_integer() -> None:
         ("size: 0", '0 is not "off": it would remove the brake.'),
         ("budget: -1", "0 means unlimited; a negative number is not allowed."),
         ("model: {source: confg}", "Did you mean config? Write one of: incoming, config."),
-        ("names: abc", "Write a list: names: [first, second]."),
+        ("names: abc", "Write a list: names: [abc]."),
+        ("names: ABC", "Write a list: names: [first, second]."),
     ],
 )
 def test_a_value_problem_says_what_to_write_instead(line: str, words: str) -> None:
@@ -364,3 +372,19 @@ def test_every_text_of_a_problem_is_complete() -> None:
         assert problem.message.endswith(".")
         assert problem.doc == f"/docs/errors/{problem.code}"
         assert problem.document == CONTEXT.document
+
+
+def test_an_entry_of_the_pipeline_with_keys_is_told_where_they_go() -> None:
+    (problem, *_) = checked("pipeline:\n  - mask: {keep_recent: 5}\n", CONTEXT).errors
+
+    assert (problem.code, problem.path) == ("config.wrong_type", "/pipeline/0")
+    assert "its keys go below components" in problem.replacement.text
+
+
+def test_a_node_refuses_a_number_too_large_to_hold() -> None:
+    document = {"pipeline": ["mask"], "components": {"mask": {"keep_recent": 10**350}}}
+
+    with pytest.raises(ConfigError) as refused:
+        check_document(document, components())
+
+    assert [one.code for one in refused.value.problems] == ["config.not_finite"]
