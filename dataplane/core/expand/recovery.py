@@ -93,26 +93,29 @@ class Recovery:
 
     def repaired(self, conversation: Conversation) -> Core[Conversation]:
         """The conversation with the client's answers to calls of ours put right."""
+        strays = repair.strays(conversation)
+        if not strays:
+            return conversation
+        said = repair.Said(conversation.messages)
         edits: list[Edit] = []
-        for stray in repair.strays(conversation):
-            text = yield from self._repair_text(conversation, stray)
+        for stray in strays:
+            text = yield from self._repair_text(said, stray.call)
             if text is not None:
-                edits += repair.edits(conversation.body, stray, text)
+                edits += repair.edits(stray, text)
         if not edits:
             return conversation
         return decode(conversation.dialect, splice(conversation.body, edits))
 
-    def _repair_text(self, conversation: Conversation, stray: repair.Stray) -> Core[str | None]:
-        """What the answer should say; None where it says it already."""
-        call = stray.call
+    def _repair_text(self, said: repair.Said, call: Call) -> Core[str | None]:
+        """What the answer to a call should say; None where it says it already."""
         recalled = yield from self._recall(call)
         text = _text(recalled)
         name = recalled.found.value if call.name == tool.EXPAND else call.name
         tokens = 0 if text is None else Content(text).tokens
         self.counts.repaired.append(Repaired(call.call_id, name, tokens))
-        if text is not None and repair.answer(conversation, stray) == text:
+        if text is not None and said.answer(call.call_id) == text:
             return None
-        if text is not None and repair.is_present(conversation, stray, text):
+        if text is not None and said.is_before(call.call_id, text):
             return tool.pointer(call.marker_id or "")
         return tool.answer_text(call.name, text, call.marker_id)
 

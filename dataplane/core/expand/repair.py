@@ -9,7 +9,7 @@ Source: 03-proxy-and-recovery.md 4.6.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import NamedTuple
 
 import msgspec
@@ -17,7 +17,7 @@ from msgspec import Raw
 
 from dataplane.core.expand import tool
 from dataplane.core.expand.relay import Call
-from dataplane.core.wire.message import Conversation, Dialect
+from dataplane.core.wire.message import Conversation, Dialect, Message
 from dataplane.core.wire.responses import OUTPUTS
 from dataplane.core.wire.spans import Member, Span, elements, members
 from dataplane.core.wire.splice import Edit, string_literal
@@ -28,12 +28,37 @@ _SIGN = b"context_guru_"
 class Stray(NamedTuple):
     """A call of ours that the client answered.
 
-    result: the object that holds its answer, in the member of this name.
+    parts: the members of the object that holds its answer, in the one of this name.
     """
 
     call: Call
-    result: Span
+    parts: dict[str, Member]
     member: str = "content"
+
+
+class Said:
+    """What the messages of a request say, by text and by the call that they answer."""
+
+    def __init__(self, messages: Iterable[Message]) -> None:
+        self._first: dict[str, int] = {}
+        self._answers: dict[str, list[tuple[int, str]]] = {}
+        for index, message in enumerate(messages):
+            text = message.content.text
+            self._first.setdefault(text, index)
+            if message.call_id:
+                self._answers.setdefault(message.call_id, []).append((index, text))
+
+    def answer(self, call_id: str) -> str:
+        """What the client answered, as text."""
+        return "".join(text for _, text in self._answers.get(call_id, ()))
+
+    def is_before(self, call_id: str, original: str) -> bool:
+        """True when a message before the answer to a call holds the original.
+
+        One behind it does not count: it was not there yet when the answer was first sent.
+        """
+        place, _ = self._answers.get(call_id, [(0, "")])[0]
+        return self._first.get(original, place) < place
 
 
 class _Function(msgspec.Struct):
@@ -81,7 +106,10 @@ _input = msgspec.json.Decoder(_Input)
 
 
 def strays(conversation: Conversation) -> list[Stray]:
-    """The answered calls of ours, in the order of their results; mostly none."""
+    """The answered calls of ours, in the order of their results; mostly none.
+
+    An answer that names a member twice stays as it came: nobody can tell which of them counts.
+    """
     body = conversation.body
     messages = conversation.members[conversation.dialect.list_name].value
     if body.find(_SIGN, messages.start, messages.end) < 0:
@@ -115,33 +143,18 @@ def answered_calls(conversation: Conversation) -> frozenset[str]:
     return frozenset(call_id for call_id, name in calls.items() if tool.recovers(name))
 
 
-def edits(body: bytes, stray: Stray, text: str) -> Iterator[Edit]:
+def edits(stray: Stray, text: str) -> Iterator[Edit]:
     """The edits that make `text` the answer to a call, and no error."""
-    parts = members(body, stray.result)
-    content = parts.get(stray.member)
+    content = stray.parts.get(stray.member)
     if content is None:
-        end = _end(parts)
+        end = _end(stray.parts)
         name = string_literal(stray.member)
         yield Edit(Span(end, end), b"," + name + b":" + string_literal(text))
     else:
         yield Edit(content.value, string_literal(text))
-    error = parts.get("is_error")
+    error = stray.parts.get("is_error")
     if error is not None:
         yield Edit(error.value, b"false")
-
-
-def is_present(conversation: Conversation, stray: Stray, original: str) -> bool:
-    """True when another message of the request holds the original already."""
-    return any(
-        message.content.text == original and message.call_id != stray.call.call_id
-        for message in conversation.messages
-    )
-
-
-def answer(conversation: Conversation, stray: Stray) -> str:
-    """What the client answered, as text."""
-    call_id = stray.call.call_id
-    return "".join(m.content.text for m in conversation.messages if m.call_id == call_id)
 
 
 def _end(parts: dict[str, Member]) -> int:
@@ -152,12 +165,13 @@ def _anthropic(body: bytes, span: Span, calls: dict[str, Call]) -> Iterator[Stra
     element = _element.decode(memoryview(body)[span.start : span.end])
     if not bytes(element.content).startswith(b"["):
         return
+    spans: list[Span] = []
     for number, block in enumerate(_blocks.decode(element.content)):
         if element.role == "assistant" and block.type == "tool_use" and block.id:
             _note(calls, block.id, block.name, bytes(block.input))
         elif block.type == "tool_result" and block.tool_use_id in calls:
-            content = members(body, span)["content"].value
-            yield Stray(calls[block.tool_use_id], elements(body, content)[number])
+            spans = spans or elements(body, members(body, span)["content"].value)
+            yield Stray(calls[block.tool_use_id], members(body, spans[number]))
 
 
 def _openai(body: bytes, span: Span, calls: dict[str, Call]) -> Iterator[Stray]:
@@ -166,7 +180,7 @@ def _openai(body: bytes, span: Span, calls: dict[str, Call]) -> Iterator[Stray]:
         if call.id:
             _note(calls, call.id, call.function.name, call.function.arguments.encode())
     if element.role == "tool" and element.tool_call_id in calls:
-        yield Stray(calls[element.tool_call_id], span)
+        yield Stray(calls[element.tool_call_id], members(body, span))
 
 
 def _responses(body: bytes, span: Span, calls: dict[str, Call]) -> Iterator[Stray]:
@@ -174,7 +188,7 @@ def _responses(body: bytes, span: Span, calls: dict[str, Call]) -> Iterator[Stra
     if item.type == "function_call" and item.call_id:
         _note(calls, item.call_id, item.name, item.arguments.encode())
     elif item.type in OUTPUTS and item.call_id in calls:
-        yield Stray(calls[item.call_id], span, "output")
+        yield Stray(calls[item.call_id], members(body, span), "output")
 
 
 def _called_anthropic(body: bytes, span: Span) -> Iterator[tuple[str, str]]:

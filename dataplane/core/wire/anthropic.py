@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from functools import cached_property
 
 import msgspec
 from msgspec import Raw
@@ -13,7 +14,7 @@ from dataplane.core.wire.spans import (
     ARRAY,
     STRING,
     Span,
-    elements,
+    elements_in,
     members,
     opening,
     same_place,
@@ -66,35 +67,56 @@ def messages_of(body: bytes, span: Span) -> list[Message]:
 
 
 def _tool_outputs(body: bytes, span: Span, blocks: list[_Block]) -> Iterator[Message]:
+    places = _Places(body, span)
     for index, block in enumerate(blocks):
         if block.type != "tool_result":
             continue
         head = opening(block.content)
         if head == STRING:
-            yield _output(body, span, block, block.content, (index, None))
+            yield _output(block, block.content, places, (index, None))
         elif head == ARRAY:
             for number, part in enumerate(_parts.decode(block.content)):
                 if part.type == "text":
-                    yield _output(body, span, block, part.text, (index, number))
+                    yield _output(block, part.text, places, (index, number))
 
 
-def _output(
-    body: bytes, span: Span, block: _Block, literal: Raw, path: tuple[int, int | None]
-) -> Message:
-    """The message of one result text. path: its block, and its part in the block's array."""
-
-    def locate() -> Span:
-        found = sole_place(body, span, literal)
-        return found or same_place(body, _walked(body, span, path), literal)
-
-    text = Content(_string.decode(literal))
+def _output(block: _Block, literal: Raw, places: _Places, path: _Path) -> Message:
+    text, locate = Content(_string.decode(literal)), places.locate(literal, path)
     return Message(Role.TOOL, text, rewritable=True, locate=locate, call_id=block.tool_use_id)
 
 
-def _walked(body: bytes, span: Span, path: tuple[int, int | None]) -> Span:
-    block, part = path
-    content = members(body, span)["content"].value
-    result = members(body, elements(body, content)[block])["content"].value
-    if part is None:
-        return result
-    return members(body, elements(body, result)[part])["text"].value
+# The place of a result text: its block, and its part where the block holds an array.
+_Path = tuple[int, int | None]
+
+
+class _Places:
+    """Where the result texts of one message lie. It is walked once, for the first that changes."""
+
+    def __init__(self, body: bytes, span: Span) -> None:
+        self._body = body
+        self._span = span
+        self._asked = 0
+        self._parts: dict[int, list[Span]] = {}
+
+    def locate(self, literal: Raw, path: _Path) -> Callable[[], Span]:
+        """Finds the literal that was read at this path; UnparseableError, KeyError, IndexError."""
+        self._asked += 1
+
+        def find() -> Span:
+            # The only one is found faster by its bytes.
+            found = sole_place(self._body, self._span, literal) if self._asked == 1 else None
+            return found or same_place(self._body, self._walked(path), literal)
+
+        return find
+
+    def _walked(self, path: _Path) -> Span:
+        block, part = path
+        if part is None:
+            return members(self._body, self._blocks[block])["content"].value
+        if block not in self._parts:
+            self._parts[block] = elements_in(self._body, self._blocks[block], "content")
+        return members(self._body, self._parts[block][part])["text"].value
+
+    @cached_property
+    def _blocks(self) -> list[Span]:
+        return elements_in(self._body, self._span, "content")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from functools import cached_property, partial
 
 import msgspec
 from msgspec import Raw
 
 from dataplane.core.content import Content
 from dataplane.core.wire.message import Message, Role
-from dataplane.core.wire.spans import ARRAY, STRING, Span, elements, members, opening
+from dataplane.core.wire.spans import ARRAY, STRING, Span, elements_in, members, opening
 
 OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
 
@@ -77,15 +78,33 @@ def messages_of(body: bytes, span: Span) -> list[Message]:
 def _outputs(body: bytes, span: Span, item: _Item) -> Iterator[Message]:
     head = opening(item.output)
     if head == STRING:
-        yield _output(item, _string.decode(item.output), _literal(body, span, None))
+        text = _string.decode(item.output)
+        yield _output(item, text, lambda: members(body, span)["output"].value)
     elif head == ARRAY:
+        places = _Parts(body, span)
         for number, part in enumerate(_parts.decode(item.output)):
             if part.type == "input_text":
-                yield _output(item, part.text, _literal(body, span, number))
+                yield _output(item, part.text, partial(places.text, number))
 
 
 def _output(item: _Item, text: str, locate: Callable[[], Span]) -> Message:
     return Message(Role.TOOL, Content(text), rewritable=True, locate=locate, call_id=item.call_id)
+
+
+class _Parts:
+    """Where the parts of one output lie. It is walked once, for the first text that changes."""
+
+    def __init__(self, body: bytes, span: Span) -> None:
+        self._body = body
+        self._span = span
+
+    def text(self, number: int) -> Span:
+        """The string literal of a part's text; UnparseableError, KeyError, IndexError."""
+        return members(self._body, self._spans[number])["text"].value
+
+    @cached_property
+    def _spans(self) -> list[Span]:
+        return elements_in(self._body, self._span, "output")
 
 
 def _text(content: Raw) -> str:
@@ -95,15 +114,3 @@ def _text(content: Raw) -> str:
     if head != ARRAY:
         return ""
     return "".join(part.text for part in _parts.decode(content) if part.type in _TEXTS)
-
-
-def _literal(body: bytes, span: Span, part: int | None) -> Callable[[], Span]:
-    """Finds the string literal of an output, or of the text of one of its parts."""
-
-    def locate() -> Span:
-        output = members(body, span)["output"].value
-        if part is None:
-            return output
-        return members(body, elements(body, output)[part])["text"].value
-
-    return locate

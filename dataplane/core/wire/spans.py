@@ -15,18 +15,19 @@ from msgspec import Raw
 _SPACE = rb"[ \t\n\r]*"
 _OPEN = re.compile(_SPACE + rb"[\[{]")
 _SEPARATOR = re.compile(_SPACE + rb",?" + _SPACE)
-_KEY = re.compile(_SPACE + rb",?" + _SPACE + rb'"((?:[^"\\]|\\.)*)"' + _SPACE + rb":" + _SPACE)
+# Possessive: a group that may give back costs a hundred bytes of memory for each byte of a key.
+_KEY = re.compile(_SPACE + rb",?" + _SPACE + rb'"((?:[^"\\]++|\\.)*+)"' + _SPACE + rb":" + _SPACE)
 _CLOSE = re.compile(_SPACE + rb"[\]}]")
-# An escaped half of a surrogate pair without its other half; the lookbehind-free form matches
-# escapes one by one so that an escaped backslash never starts one.
-_ESCAPE = re.compile(
-    rb"\\(?:u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
-    rb"|(u[dD][89a-fA-F][0-9a-fA-F]{2})|.)",
-    re.DOTALL,
+# Escaped halves of surrogate pairs, the second group without their other half. Backslashes before
+# one are read from their first on, in pairs, so that an escaped backslash never starts an escape.
+_SURROGATE = re.compile(
+    rb"(?<!\\)((?:\\\\)*+)(?:\\u[dD][89abAB][0-9a-fA-F]{2}\\u[dD][c-fC-F][0-9a-fA-F]{2}"
+    rb"|(\\u[dD][89a-fA-F][0-9a-fA-F]{2}))"
 )
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _ARRAY = msgspec.json.Decoder(list[Raw])
 STRING, ARRAY = ord('"'), ord("[")
+ELEMENTS_MAX = 100_000  # of one array: as many messages as a provider takes
 T = TypeVar("T")
 
 
@@ -84,8 +85,13 @@ def outline(body: bytes) -> tuple[dict[str, Member], bytes]:
 
 
 def elements(body: bytes, span: Span) -> list[Span]:
-    """The spans of the elements of the array at `span`. Raises UnparseableError."""
+    """The spans of the elements of the array at `span`.
+
+    Raises UnparseableError, also for more than ELEMENTS_MAX of them.
+    """
     raws = _decode(_ARRAY, body, span)
+    if len(raws) > ELEMENTS_MAX:
+        raise UnparseableError("too many elements")
     position = _after_opening(body, span)
     found = []
     for raw in raws:
@@ -96,6 +102,16 @@ def elements(body: bytes, span: Span) -> list[Span]:
         position = placed.end
     _expect_closing(body, position, span)
     return found
+
+
+def elements_in(body: bytes, span: Span, name: str) -> list[Span]:
+    """The spans of the elements of the array that a member of the object at `span` holds; none
+    where there is no such array, or where it cannot be told.
+    """
+    try:
+        return elements(body, members(body, span)[name].value)
+    except (UnparseableError, KeyError):
+        return []
 
 
 def whole(body: bytes) -> Span:
@@ -129,7 +145,7 @@ def without_lone_surrogates(body: bytes) -> bytes | None:
 
     Structure and spans of the copy are those of the body. None when there was nothing to do.
     """
-    shadow = _ESCAPE.sub(lambda found: rb"\ufffd" if found.group(1) else found.group(0), body)
+    shadow = _SURROGATE.sub(lambda found: found[1] + rb"\ufffd" if found[2] else found[0], body)
     return None if shadow == body else shadow
 
 

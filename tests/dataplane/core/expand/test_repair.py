@@ -10,11 +10,13 @@ import pytest
 from dataplane.core.asked import Asked
 from dataplane.core.effects import Found, OpenTurn, Recall, Recalled, SessionView
 from dataplane.core.exchange import Exchange
+from dataplane.core.expand import repair
 from dataplane.core.expand.repair import answered_calls
 from dataplane.core.expand.tool import ADJUDICATE_ANSWER
 from dataplane.core.plan import Plan
 from dataplane.core.wire.decode import decode
 from dataplane.core.wire.message import Dialect
+from dataplane.core.wire.spans import Span, elements
 from tests.dataplane.core.build import M_ID, M, run_core
 
 
@@ -97,6 +99,53 @@ def test_case_114_an_original_that_the_request_holds_is_pointed_to() -> None:
     assert json.loads(sent)["messages"][-1]["content"][0]["content"] == (
         f"[context_guru_expand: the content for id {M_ID} is present earlier in this conversation]"
     )
+
+
+def test_a_copy_that_arrives_later_does_not_change_what_was_sent() -> None:
+    """The agent reads the file again because its recovery call failed: the usual next step."""
+    before = anthropic()
+    read = {"type": "tool_use", "id": "toolu_2", "name": "bash", "input": {}}
+    again = {"type": "tool_result", "tool_use_id": "toolu_2", "content": M}
+    body = json.loads(before)
+    body["messages"] += [
+        {"role": "assistant", "content": [read]},
+        {"role": "user", "content": [again]},
+    ]
+
+    first, _ = repaired(before, RESOLVED)
+    second, _ = repaired(json.dumps(body).encode(), RESOLVED)
+
+    assert second.startswith(first.removesuffix(b"]}"))
+
+
+def test_many_answers_in_one_message_are_found_in_one_walk(monkeypatch: pytest.MonkeyPatch) -> None:
+    walks: list[Span] = []
+
+    def counted(body: bytes, span: Span) -> list[Span]:
+        walks.append(span)
+        return elements(body, span)
+
+    monkeypatch.setattr(repair, "elements", counted)
+    ids = [f"toolu_{number}" for number in range(20)]
+    wanted = {"type": "tool_use", "name": "context_guru_expand", "input": {"id": M_ID}}
+    calls = [{**wanted, "id": id_} for id_ in ids]
+    results = [{"type": "tool_result", "tool_use_id": id_, "content": "no"} for id_ in ids]
+    history = [{"role": "assistant", "content": calls}, {"role": "user", "content": results}]
+    body = json.dumps({"model": "m", "messages": history}).encode()
+
+    found = repair.strays(decode(Dialect.ANTHROPIC, body))
+
+    assert [stray.call.call_id for stray in found] == ids
+    assert len(walks) == 1
+
+
+def test_an_answer_that_names_a_member_twice_stays_as_it_came() -> None:
+    once = b'"content": "unknown tool"'
+    body = anthropic().replace(once, once + b", " + once)
+
+    sent, _ = repaired(body)
+
+    assert sent == body
 
 
 def test_an_answer_that_is_the_original_already_stays_as_it_came() -> None:  # 08 P-13

@@ -7,9 +7,10 @@ from typing import Any
 
 import pytest
 
+from dataplane.core.wire import anthropic
 from dataplane.core.wire.decode import NoMessagesError, decode
 from dataplane.core.wire.message import Conversation, Dialect, Role
-from dataplane.core.wire.spans import UnparseableError
+from dataplane.core.wire.spans import Span, UnparseableError, elements_in
 
 A, C = Dialect.ANTHROPIC, Dialect.OPENAI_CHAT
 
@@ -116,6 +117,32 @@ def test_a_text_that_stands_elsewhere_too_is_placed_where_it_was_read(content: A
     assert conversation.body[slice(*span)] == b'"user"'
     edited = conversation.body[: span.start] + b'"new"' + conversation.body[span.end :]
     assert decode(A, edited).messages[-1].content.text == "new"
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        pytest.param([result("same") for _ in range(30)], id="results"),
+        pytest.param([result([TEXT] * 30)], id="parts of one result"),
+    ],
+)
+def test_a_message_is_walked_once_however_many_of_its_texts_are_placed(
+    content: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Else one request of a megabyte, with results that are alike, takes half a minute."""
+    walks: list[Span] = []
+
+    def counted(body: bytes, span: Span, name: str) -> list[Span]:
+        walks.append(span)
+        return elements_in(body, span, name)
+
+    monkeypatch.setattr(anthropic, "elements_in", counted)
+    outputs = of(A, user(content)).messages
+
+    spans = {output.locate() for output in outputs if output.locate is not None}
+
+    assert len(spans) == 30
+    assert len(walks) == len(set(walks)) <= 2
 
 
 def test_an_openai_output_in_parts_is_placed_as_a_whole() -> None:

@@ -8,8 +8,10 @@ from typing import Any
 import pytest
 
 from dataplane.core.session import derived_id
+from dataplane.core.wire import responses
 from dataplane.core.wire.decode import NoMessagesError, decode
 from dataplane.core.wire.message import Conversation, Dialect, Role
+from dataplane.core.wire.spans import Span, elements_in
 
 OUTPUT = {"type": "function_call_output", "call_id": "c1", "output": "a ✓ b"}
 
@@ -69,6 +71,22 @@ def test_the_text_of_a_tool_output_can_be_placed(kind: str) -> None:
     assert seen(found) == [(Role.TOOL, "a ✓ b", True)]
     assert found.messages[0].call_id == "c1"
     assert located(found) == ["a ✓ b"]
+
+
+def test_an_output_is_walked_once_however_many_of_its_parts_are_placed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    walks: list[Span] = []
+
+    def counted(body: bytes, span: Span, name: str) -> list[Span]:
+        walks.append(span)
+        return elements_in(body, span, name)
+
+    monkeypatch.setattr(responses, "elements_in", counted)
+    parts = [{"type": "input_text", "text": "same"}] * 30
+
+    assert located(conversation(input=[{**OUTPUT, "output": parts}])) == ["same"] * 30
+    assert len(walks) == 1
 
 
 def test_an_output_of_parts_is_a_tool_message_per_text() -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 
 import msgspec
 import pytest
@@ -10,6 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dataplane.core.wire.spans import (
+    ELEMENTS_MAX,
     Span,
     UnparseableError,
     elements,
@@ -155,3 +157,25 @@ def test_an_outline_of_what_cannot_be_read_is_refused(body: bytes) -> None:
 )
 def test_the_first_byte_tells_the_type_of_a_value(raw: bytes, first: int) -> None:
     assert opening(msgspec.Raw(raw)) == first
+
+
+@pytest.mark.parametrize("spelling", [b"k", rb"\n"])
+def test_a_long_key_takes_no_more_memory_than_the_text_itself(spelling: bytes) -> None:
+    body = b'{"' + spelling * (1 << 18) + b'":1}'
+    tracemalloc.start()
+    try:
+        members(body, whole(body))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+
+    assert peak < 8 * len(body)
+
+
+def test_more_elements_than_a_provider_takes_messages_are_refused() -> None:
+    most = b"[" + b"1," * (ELEMENTS_MAX - 1) + b"1]"
+
+    assert len(elements(most, whole(most))) == ELEMENTS_MAX
+    more = b"[1," + most[1:]
+    with pytest.raises(UnparseableError):
+        elements(more, whole(more))
