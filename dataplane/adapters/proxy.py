@@ -6,6 +6,7 @@ Source: 03-proxy-and-recovery.md 2.1 (steps 5 to 22), 2.9, 2.10, 4.4, 4.5.
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
 import time
 from dataclasses import replace
@@ -94,6 +95,7 @@ class _Carrying:
         self._ticket = ticket
         self._body = body
         self._relay: Relay | None = None
+        self._answers = contextlib.ExitStack()
         self._exchange: Exchange | None = None
         self._sent_at = 0.0
         self._is_kept_alive = ticket.tenant.plan.cache.keepalive
@@ -103,8 +105,9 @@ class _Carrying:
 
     async def run(self) -> None:
         try:
-            outgoing = await self._prepare()
-            await self._forward(outgoing)
+            with self._answers:
+                outgoing = await self._prepare()
+                await self._forward(outgoing)
         except UpstreamError as error:
             log.warning(
                 "cg.upstream_failed tenant=%s route=%s %s",
@@ -171,13 +174,16 @@ class _Carrying:
             self._warm = self._keepalive.claim(self._exchange.turn.scope, record.at)
 
     async def _send(self, body: bytes) -> Response:
+        """An answer of the provider, of whichever round; it is closed with the request."""
         ticket = self._ticket
         headers = ticket.upstream_headers(forwards_clock=self._settings.test_clock)
         has_body = bool(body) or ticket.call.method in {"POST", "PUT", "PATCH"}
         ticket.record.rounds += 1
-        return await self._upstream.send(
+        response = await self._upstream.send(
             ticket.call.method, ticket.url, headers, body if has_body else None, ticket.way
         )
+        self._answers.callback(response.close)
+        return response
 
     # ---- towards the client ---------------------------------------------------------------
 
@@ -194,12 +200,10 @@ class _Carrying:
             answer = ClientAnswer(self._ticket, response, self._relay)
             verdict = await self._round(response, answer)
             while isinstance(verdict, Answer):
-                response.close()
                 response, verdict = await self._continue(verdict, answer)
             await answer.finish(verdict)
             self._succeeded = response.is_success and self._ticket.record.outcome == "ok"
         finally:
-            response.close()
             if self._relay is not None and self._relay.first_bytes_sent:
                 self._ticket.record.expand_after_stream = self._relay.expand_after_stream
 
@@ -225,12 +229,8 @@ class _Carrying:
         refused = exchange.novelties if recovered else None
         self._resends.note(record.tenant, record.session, record.at, refused=refused)
         record.pristine_resend = "recovered" if recovered else "same"
-        if second is None:
+        if second is None or not recovered:
             return refusal
-        if not recovered:
-            second.close()
-            return refusal
-        refusal.close()
         exchange.resent(outgoing)
         record.take(outgoing)
         return second

@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from tests.dataplane.core.build import anthropic_body
 from tests.dataplane.gateway import TA
 from tests.dataplane.gateway_cases.served import LONG, Serve, Served, with_output
+from tests.dataplane.recovery_cases.scripted import X4000, X4000_ID, Json, x
 
 HEAD = f"POST /v1/messages HTTP/1.1\r\nhost: gateway\r\nx-context-guru-token: {TA}\r\n"
 KEYED = HEAD + "x-api-key: sk-agent\r\n"
@@ -190,6 +191,44 @@ async def test_a_client_that_leaves_while_its_answer_is_awaited_ends_the_call(
         while served.gateway.node.inflight:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
         while served.simulator.requests[0].disconnected_at is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    assert served.stats()["client_disconnects"] == 1
+    assert await serves(served)
+
+
+LONG_WAIT = {"head_delay_ms": 60_000}
+LONG_STREAM = {"events": 4000, "gap_ms": 20}
+REFUSED = {"status": 400, "body": {"no": "shaped body"}}
+
+
+@pytest.mark.parametrize(
+    ("streams", "first", "second"),
+    [
+        pytest.param(True, {"content": [x(X4000_ID)]}, LONG_STREAM, id="in-a-continued-stream"),
+        pytest.param(False, {"content": [x(X4000_ID)]}, LONG_WAIT, id="waiting-for-a-continuation"),
+        pytest.param(True, REFUSED, LONG_STREAM, id="in-a-stream-that-was-resent"),
+        pytest.param(False, REFUSED, LONG_WAIT, id="waiting-for-a-resend"),
+    ],
+)
+async def test_a_client_that_leaves_ends_the_second_call_too(
+    served: Served, first: Json, second: Json, *, streams: bool
+) -> None:
+    served.simulator.script(first, second, {"content": "ok"})
+    body = anthropic_body(X4000, stream=streams)
+    async with connected(served, KEYED + f"content-length: {len(body)}\r\n\r\n") as (
+        reader,
+        writer,
+    ):
+        writer.write(body)
+        if second is LONG_STREAM:
+            await reader.readuntil(b"content_block_delta")
+        else:
+            async with asyncio.timeout(10):
+                while len(served.sent) < 2:  # noqa: ASYNC110
+                    await asyncio.sleep(0.01)
+
+    async with asyncio.timeout(10):
+        while served.simulator.requests[1].disconnected_at is None:  # noqa: ASYNC110
             await asyncio.sleep(0.01)
     assert served.stats()["client_disconnects"] == 1
     assert await serves(served)
