@@ -252,6 +252,24 @@ async def test_a_client_that_leaves_is_noted(
             await asyncio.sleep(0.01)
 
 
+async def test_clients_that_leave_in_mid_stream_are_no_errors(
+    simulator: Simulator, http: aiohttp.ClientSession, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Twenty of them, since only some leave just before a write."""
+    for _ in range(20):
+        simulator.script({"events": 5000, "gap_ms": 0.2})
+        response = await http.post(
+            f"{simulator.url}/v1/messages", json={**ASK, "stream": True}, headers=ANTHROPIC
+        )
+        await response.content.readany()
+        response.close()
+
+    async with asyncio.timeout(5):
+        while None in [each.disconnected_at for each in simulator.requests]:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
+
+
 async def test_a_compressed_request_is_recorded_as_it_came_and_understood(
     simulator: Simulator, http: aiohttp.ClientSession
 ) -> None:
