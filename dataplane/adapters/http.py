@@ -195,9 +195,10 @@ class Decoder:
         self._taken = self._given = 0
         self._pieces: Callable[[bytes], Iterator[bytes]] = lambda _: iter(())
         if coding in {"gzip", "x-gzip", "deflate"}:
-            self._pieces = partial(_inflated, zlib.decompressobj(wbits=zlib.MAX_WBITS | 32))
+            self._pieces = _Inflater().pieces
         elif coding == "zstd":
-            self._pieces = partial(_unpacked, zstandard.ZstdDecompressor().decompressobj())
+            unpacker = zstandard.ZstdDecompressor().decompressobj(read_across_frames=True)
+            self._pieces = partial(_unpacked, unpacker)
         elif coding not in {"", "identity"}:
             self.known = False
         self.is_identity = coding in {"", "identity"}
@@ -222,10 +223,22 @@ class Decoder:
         return b"".join(plain)
 
 
-def _inflated(inflater: Any, chunk: bytes) -> Iterator[bytes]:
-    while chunk:
-        yield inflater.decompress(chunk, _ALWAYS_ALLOWED_BYTES)
-        chunk = inflater.unconsumed_tail
+class _Inflater:
+    """A zlib stream or gzip members, of which a body may have several (RFC 1952, 2.2)."""
+
+    def __init__(self) -> None:
+        self._member = _member()
+
+    def pieces(self, chunk: bytes) -> Iterator[bytes]:
+        while chunk:
+            if self._member.eof:
+                self._member = _member()
+            yield self._member.decompress(chunk, _ALWAYS_ALLOWED_BYTES)
+            chunk = self._member.unconsumed_tail or self._member.unused_data
+
+
+def _member() -> Any:
+    return zlib.decompressobj(wbits=zlib.MAX_WBITS | 32)
 
 
 def _unpacked(unpacker: Any, chunk: bytes) -> Iterator[bytes]:

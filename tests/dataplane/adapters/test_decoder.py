@@ -31,6 +31,15 @@ def test_a_body_is_decoded_however_it_is_cut(coding: str, size: int) -> None:
     assert plain(Decoder(coding), CODINGS[coding](TEXT), size) == TEXT
 
 
+@pytest.mark.parametrize("coding", ["gzip", "zstd"])
+@pytest.mark.parametrize("size", [1, 7, 1 << 16])
+def test_a_body_may_be_packed_in_several_parts(coding: str, size: int) -> None:
+    """As servers do that compress each write by itself; the formats allow it."""
+    parts = [TEXT[:100], b"", TEXT[100:50_000], TEXT[50_000:]]
+
+    assert plain(Decoder(coding), b"".join(map(CODINGS[coding], parts)), size) == TEXT
+
+
 @pytest.mark.parametrize("coding", ["", "identity"])
 def test_a_plain_body_is_left_alone(coding: str) -> None:
     assert Decoder(coding).feed(b"\x00" * 9) == b"\x00" * 9
