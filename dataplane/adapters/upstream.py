@@ -24,8 +24,10 @@ from dataplane.settings import Settings
 Headers = Sequence[tuple[bytes, bytes]]
 Body = bytes | bytearray
 IN_PIECES_BYTES = 1 << 20
+HEADER_MAX_BYTES = 64 << 10  # one header of an answer; the client's own bound is 8 KiB
 ADDRESSES_MAX = 256  # parsed once; those with a query of their own come and go
 KEEP_ALIVE_S = 55  # stays below a peer's usual 60, so that an idle socket is ours to close
+_FINAL = range(200, 600)  # what ends an exchange; no server writes another status
 _OWN_HEADERS = ("User-Agent", "Accept", "Accept-Encoding", "Content-Type")
 
 
@@ -124,6 +126,8 @@ class UpstreamClient:
             trust_env=False,
             trace_configs=[_fatal_writes()] if failpoints.is_armed("request_write") else None,
             cookie_jar=aiohttp.DummyCookieJar(),
+            max_line_size=HEADER_MAX_BYTES,
+            max_field_size=HEADER_MAX_BYTES,
             skip_auto_headers=_OWN_HEADERS,
         )
 
@@ -174,6 +178,9 @@ class UpstreamClient:
         except (aiohttp.ClientError, OSError) as error:
             raise UpstreamError("upstream_error", type(error).__name__) from error
         failpoints.reached("response_head")
+        if response.status not in _FINAL:
+            response.close()
+            raise UpstreamError("upstream_error", f"status {response.status}")
         return Response.of(response, silence_s=self._settings.silence_timeout_s)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from dataplane.core.credential import CredentialPlan
 from dataplane.core.identity import TOKEN_HEADER, Headers
 
@@ -38,6 +40,8 @@ _NEVER_DOWN = _HOP_BY_HOP | {
 # What proxies in front need to be told, or they collect a stream and deliver it in one piece.
 _UNBUFFERED = ((b"cache-control", b"no-cache, no-transform"), (b"x-accel-buffering", b"no"))
 CLOCK_HEADER = b"x-headrace-now"
+# Control characters, which no server writes: with them the whole answer would be lost.
+_UNWRITABLE = re.compile(rb"[\x00-\x08\x0a-\x1f\x7f]")
 
 
 def _named_in_connection(headers: Headers) -> frozenset[bytes]:
@@ -88,5 +92,9 @@ def client_headers(
     if streams:
         dropped |= {b"content-length", b"cache-control", b"x-accel-buffering"}
     lowered = ((name.lower(), value) for name, value in headers)
-    kept = [(name, value) for name, value in lowered if name not in dropped]
+    kept = [
+        (name, value)
+        for name, value in lowered
+        if name not in dropped and not _UNWRITABLE.search(value)
+    ]
     return kept + list(_UNBUFFERED) if streams else kept

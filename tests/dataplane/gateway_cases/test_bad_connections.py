@@ -272,29 +272,59 @@ async def test_a_provider_that_dies_is_never_taken_for_one_that_ended(
     assert await serves(served)
 
 
-@pytest.mark.parametrize("said", [b"", b"HTTP/1.1 200 OK\r\ncontent-ty", b"\x00\x01no http\r\n"])
-async def test_a_provider_that_dies_before_its_head_is_a_502_and_is_not_asked_twice(
-    served: Served, said: bytes
-) -> None:
-    asked = 0
+@contextlib.asynccontextmanager
+async def answering(served: Served, said: bytes) -> AsyncIterator[list[bytes]]:
+    """A provider that says just these bytes and hangs up; the heads of what it was asked."""
+    asked: list[bytes] = []
 
-    async def dies(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
-        nonlocal asked
-        await reader.readuntil(b"\r\n\r\n")
-        asked += 1
+    async def answers(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        asked.append(await reader.readuntil(b"\r\n\r\n"))
         writer.write(said)
         writer.close()
 
     snapshots = served.gateway.node.snapshots
     good = snapshots.upstreams
-    async with await asyncio.start_server(dies, "127.0.0.1", 0) as server:
+    async with await asyncio.start_server(answers, "127.0.0.1", 0) as server:
         url = f"http://127.0.0.1:{server.sockets[0].getsockname()[1]}"
         snapshots.upstreams = {name: replace(each, base_url=url) for name, each in good.items()}
-        answer = await served.post(with_output("short"))
+        yield asked
     snapshots.upstreams = good
 
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        pytest.param(b"", id="nothing"),
+        pytest.param(b"HTTP/1.1 200 OK\r\ncontent-ty", id="half-a-head"),
+        pytest.param(b"\x00\x01no http\r\n", id="no-http"),
+        pytest.param(b"HTTP/1.1 101 Switching\r\nupgrade: x\r\n\r\n", id="another-protocol"),
+        pytest.param(b"HTTP/1.1 600 Odd\r\ncontent-length: 2\r\n\r\n{}", id="status-600"),
+        pytest.param(b"HTTP/1.1 099 Odd\r\ncontent-length: 2\r\n\r\n{}", id="status-99"),
+    ],
+)
+async def test_a_provider_without_a_whole_head_is_a_502_and_is_not_asked_twice(
+    served: Served, said: bytes
+) -> None:
+    async with answering(served, said) as asked:
+        answer = await served.post(with_output("short"))
+
     assert (answer.status_code, answer.headers["x-cg-error"]) == (502, "upstream_error")
-    assert asked == 1
+    assert len(asked) == 1
+    assert await serves(served)
+
+
+async def test_a_header_that_no_server_may_write_costs_itself_and_not_the_answer(
+    served: Served,
+) -> None:
+    odd = b"x-odd: a\x01b\r\nx-long: " + b"a" * 20_000 + b"\r\nx-good: caf\xe9\r\n"
+    said = b"HTTP/1.1 200 OK\r\n" + odd + b"content-length: 2\r\n\r\n{}"
+    async with answering(served, said):
+        answer = await served.post(with_output("short"))
+
+    assert (answer.status_code, answer.content) == (200, b"{}")
+    assert "x-odd" not in answer.headers
+    assert answer.headers["x-good"] == "caf\xe9"
+    assert len(answer.headers["x-long"]) == 20_000
     assert await serves(served)
 
 
