@@ -45,8 +45,7 @@ async def compact(node: Node, call: Call) -> None:
         raise RefusedError("method_not_allowed")
     with admitted(node, call) as admission:
         body = await call.read_body(node.settings.body_limits(compaction=True), admission.room)
-        query = parse_qs(call.scope.get("query_string", b"").decode("latin-1"))
-        options = {name: values[-1] for name, values in query.items()}
+        options = {name: values[-1] for name, values in parse_qs(call.query).items()}
         dialect = _DIALECTS.get(options.get("provider", "openai"))
         record = admission.record("compact", dialect.family if dialect else "")
         plan, ignored = _plan(node, admission, options)

@@ -44,12 +44,8 @@ class PageWish(NamedTuple):
 
 async def expand(node: Node, call: Call) -> None:
     """The whole original as it is, or a page of it as JSON where any word of that is said."""
-    query = {
-        name: values[-1]
-        for name, values in parse_qs(
-            call.scope.get("query_string", b"").decode("latin-1"), keep_blank_values=True
-        ).items()
-    }
+    found = parse_qs(call.query, keep_blank_values=True)
+    query = {name: values[-1] for name, values in found.items()}
     is_page = _wants_page(call, query)
     if is_page:
         call.family = PAGE

@@ -123,9 +123,10 @@ class Gatekeeper:
 def address_of(call: Call) -> str:
     """The client's address for throttling: per /64 for IPv6, through a loopback proxy only."""
     peer = call.peer
-    forwarded = call.header(b"x-forwarded-for")
+    # The last word is the proxy's own, however it adds it; the words before it are anybody's.
+    forwarded = [value for name, value in call.headers if name == b"x-forwarded-for"]
     if forwarded and is_loopback(peer):
-        peer = forwarded.rpartition(",")[2].strip()
+        peer = forwarded[-1].rpartition(b",")[2].strip().decode("latin-1")
     try:
         address = ipaddress.ip_address(peer)
     except ValueError:

@@ -81,6 +81,12 @@ class Call:
         return quote(self.path) if raw is None else raw.decode("latin-1")
 
     @property
+    def query(self) -> str:
+        """What follows the question mark, as the client wrote it."""
+        query: bytes = self.scope.get("query_string", b"")
+        return query.decode("latin-1")
+
+    @property
     def headers(self) -> Headers:
         headers: Headers = self.scope["headers"]
         return headers

@@ -43,7 +43,8 @@ def configure(level: str) -> None:
 
 
 def safe_path(path: str) -> str:
-    return scrubbed(path)[:200]
+    """A path on one line: a client may put line ends and a terminal's escapes into it."""
+    return scrubbed(path)[:200].encode("unicode_escape").decode("ascii")
 
 
 def fault(where: logging.Logger, message: str, error: BaseException, *facts: object) -> None:

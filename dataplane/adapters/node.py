@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Callable
 from functools import partial
 from typing import Any
+from urllib.parse import unquote_to_bytes
 
 from dataplane.adapters import failpoints, logs, opening, views
 from dataplane.adapters.admission import Admission, admitted, wish_of
@@ -43,7 +44,7 @@ from dataplane.core.config.resource import Source, Upstream
 from dataplane.core.credential import CredentialError, CredentialPlan, names_a_key, plan_for
 from dataplane.core.effects import Recalled
 from dataplane.core.effects import Scope as Owner
-from dataplane.core.identity import Headers, foreign_slots
+from dataplane.core.identity import Headers, foreign_slots, holds_key
 from dataplane.core.money import cost
 from dataplane.core.record import Record
 from dataplane.core.route import Route, RouteError, match
@@ -234,11 +235,7 @@ class Node:
     async def _carry(self, call: Call) -> None:
         """A provider route: find the route, the caller and the upstream, then carry it."""
         started = time.perf_counter()
-        is_anthropic = bool(call.header(b"anthropic-version"))
-        try:
-            route = match(call.spelt_path, method=call.method, is_anthropic=is_anthropic)
-        except RouteError as error:
-            raise RefusedError(str(error)) from None
+        route = _route_of(call)
         call.family = route.envelope
         with admitted(self, call, slug=route.slug) as admission:
             ticket = self._ticket(route, admission)
@@ -318,6 +315,17 @@ def _gatekeeper_of(settings: Settings, snapshots: Snapshots) -> Gatekeeper:
         clock=time.time,
         asks_nobody=settings.is_single_tenant,
     )
+
+
+def _route_of(call: Call) -> Route:
+    """The provider route that a request asks for. Raises RefusedError."""
+    if holds_key(unquote_to_bytes(call.query)):
+        raise RefusedError("token_in_url")
+    is_anthropic = bool(call.header(b"anthropic-version"))
+    try:
+        return match(call.spelt_path, method=call.method, is_anthropic=is_anthropic)
+    except RouteError as error:
+        raise RefusedError(str(error)) from None
 
 
 async def _refuse_websocket(scope: Scope, receive: Receive, send: Send) -> None:

@@ -51,9 +51,8 @@ class Ticket:
     @property
     def url(self) -> str:
         """Where the request goes, with the query as the client spelt it."""
-        query: bytes = self.call.scope.get("query_string", b"")
         address = self.upstream.base_url.rstrip("/") + self.route.path
-        return f"{address}?{query.decode('latin-1')}" if query else address
+        return f"{address}?{self.call.query}" if self.call.query else address
 
     @property
     def way(self) -> Way:

@@ -78,11 +78,7 @@ async def show_stats(node: Node, call: Call) -> None:
 
 
 def _wants_host(call: Call) -> bool:
-    return _query(call).get("scope") == ["host"]
-
-
-def _query(call: Call) -> dict[str, list[str]]:
-    return parse_qs(call.scope.get("query_string", b"").decode("latin-1"))
+    return parse_qs(call.query).get("scope") == ["host"]
 
 
 def stats(node: Node, tenant: str | None) -> dict[str, Any]:

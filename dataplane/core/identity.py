@@ -13,6 +13,7 @@ AUTH_SLOTS = (b"authorization", b"x-api-key", b"x-goog-api-key")
 OWN_PREFIX = b"cg_"
 _TOKEN = re.compile(rb"cg_live_[A-Z2-7]{26}")
 _TOKEN_LENGTH = 34
+_OURS = re.compile(rb"cg_(?:live|node|api|link)_[A-Z2-7]{26}")
 _SCHEME_ALONE = re.compile(rb"bearer|basic|apikey|token", re.IGNORECASE)
 
 
@@ -39,6 +40,11 @@ def tenant_token(headers: Headers) -> bytes | None:
 
 def has_token_shape(token: bytes) -> bool:
     return _TOKEN.fullmatch(token) is not None
+
+
+def holds_key(text: bytes) -> bool:
+    """True when one of our keys stands anywhere in a header's value or in an address."""
+    return OWN_PREFIX in text and _OURS.search(text) is not None
 
 
 def digest_of(token: bytes) -> str:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from dataplane.core.credential import CredentialPlan
-from dataplane.core.identity import TOKEN_HEADER, Headers
+from dataplane.core.identity import TOKEN_HEADER, Headers, holds_key
 
 _HOP_BY_HOP = frozenset(
     (
@@ -57,6 +57,8 @@ def upstream_headers(
 ) -> list[tuple[bytes, bytes]]:
     """The caller's headers as the provider may see them, order and duplicates kept.
 
+    A header in which one of our keys stands, whatever its name, stays here.
+
     coding: the one that an answer which will be read here may have, None for the caller's own
     wish. forwards_clock: test clock mode. Content-Length and Host are set by the client for the
     body in hand.
@@ -69,7 +71,7 @@ def upstream_headers(
     kept = [
         (name, value)
         for name, value in headers
-        if name not in dropped and not name.startswith(_NEVER_UP_PREFIXES)
+        if name not in dropped and not name.startswith(_NEVER_UP_PREFIXES) and not holds_key(value)
     ]
     if coding is not None:
         kept.append((b"accept-encoding", coding))

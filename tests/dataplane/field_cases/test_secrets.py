@@ -47,6 +47,14 @@ def values_of(served: Served) -> list[str]:
             [("x-context-guru-token", TA), ("x-context-guru-token", TA), ("x-api-key", "sk-1")],
             id="twice-in-its-own-header",
         ),
+        pytest.param(
+            [("x-context-guru-token", TA), ("api-key", TA), ("x-api-key", "sk-1")],
+            id="in-a-slot-of-another-provider",
+        ),
+        pytest.param(
+            [("x-context-guru-token", TA), ("x-note", f"key={TA};"), ("x-api-key", "sk-1")],
+            id="inside-another-value",
+        ),
     ],
 )
 async def test_case_r_13_the_tenants_key_stays_here_wherever_it_stands(

@@ -154,6 +154,8 @@ async def test_case_10_without_a_provider_key_the_tenant_is_charged_and_not_the_
         pytest.param("/t/other/v1/messages", 403, "tenant_mismatch", id="15-other-tenant"),
         pytest.param(f"/t/{TA}/v1/messages", 400, "token_in_url", id="15-token"),
         pytest.param(f"/t/%63{TA[1:]}/v1/messages", 400, "token_in_url", id="15-token-in-escapes"),
+        pytest.param(f"/v1/messages?key={TA}", 400, "token_in_url", id="15-token-in-query"),
+        pytest.param(f"/v1/messages?k=%63{TA[1:]}", 400, "token_in_url", id="15-query-in-escapes"),
     ],
 )
 async def test_an_address_narrows_and_never_authenticates(

@@ -89,6 +89,15 @@ def test_what_a_handler_prints_holds_no_credential_not_even_in_a_traceback() -> 
     assert "ValueError: cannot read «secret»" in stream.getvalue()
 
 
+async def test_a_client_cannot_write_lines_of_its_own_into_the_log(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    await served.send("GET", "/no%0acg.request%20id=forged%1b[2J%e2%80%a8")
+
+    (line,) = (text for text in messages(caplog) if text.startswith("cg.refused "))
+    assert line.endswith(r"path=/no\ncg.request id=forged\x1b[2J\u2028")
+
+
 async def test_a_request_is_one_line_with_its_fields(
     served: Served, caplog: pytest.LogCaptureFixture
 ) -> None:
