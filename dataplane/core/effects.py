@@ -123,10 +123,14 @@ class Refused(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class Committed:
-    """The ids that are durable now, and why the others are not."""
+    """The ids that are durable now, and why the others are not.
+
+    failed: the store did not answer; nothing of the commit counts, whatever else was in it.
+    """
 
     durable: frozenset[str]
     refused: dict[str, Refused] = field(default_factory=dict)
+    failed: bool = False
 
 
 class Found(enum.Enum):

@@ -117,7 +117,7 @@ class Exchange:
             return self._sending(Outgoing(self.pristine, bypass.REWRITE_FAILED.name))
         self._restraint = self._restraint._replace(replay_only=True)
         state, spans = self._run(shaping)
-        state.settle(frozenset(), {})
+        state.settle(frozenset(), {}, failed=True)
         return self._sending(self._written(shaping, state, spans))
 
     def _sending(self, outgoing: Outgoing) -> Outgoing:
@@ -283,9 +283,7 @@ class Exchange:
             definition = tool.EXPAND_DEFINITIONS[conversation.dialect]
             edits.append(envelope.declare_tool(conversation, definition))
         outgoing.body = splice(conversation.body, edits)
-        outgoing.emitted = frozenset(
-            key for changes in state.changes.values() for key in changes[-1].ids
-        )
+        outgoing.emitted = state.emitted()
         return outgoing
 
     def _conditions(
@@ -334,7 +332,7 @@ class Exchange:
         committed: Committed = yield Commit(
             self._recovery.scope, self.asked.at, payloads, decisions
         )
-        state.settle(committed.durable, committed.refused)
+        state.settle(committed.durable, committed.refused, failed=committed.failed)
         return before - len(state.changes)
 
     def _split_system(self, conversation: Conversation, report: RunReport) -> list[Edit]:

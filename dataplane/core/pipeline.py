@@ -225,9 +225,8 @@ class _Doing:
     def _rewrite(self, output: ToolOutput, text: str) -> None:
         content = Content(text)
         if content.tokens < output.tokens:
-            key = f"cg:fold:{output.content.digest.hex()}"
-            self._report.keys[key] = output.tokens - content.tokens
-            self._changes[output.index] = Change(self._number, content)
+            fold = f"cg:fold:{output.content.digest.hex()}"
+            self._changes[output.index] = Change(self._number, content, fold=fold)
 
     def _offload(self, output: ToolOutput, wanted: Offload) -> None:
         mode = getattr(self._config, "marker_mode", "full")
@@ -282,14 +281,12 @@ class _Doing:
         if not report.error:
             self._judge(delta)
         if report.reverted or not self._changes:
-            report.keys.clear()
             report.skipped = not report.reverted
             return
         for index, change in self._changes.items():
             before = state.text_of(index).tokens
             state.changes.setdefault(index, []).append(change)
             self._credit(change, before - change.text.tokens)
-        report.changed = sorted(self._changes)
         report.tokens_after = state.tokens = state.tokens + delta
 
     def _judge(self, delta: int) -> None:
@@ -303,8 +300,6 @@ class _Doing:
 
     def _credit(self, change: Change, saved: int) -> None:
         self._report.irreversible |= change.irreversible
-        self._report.fresh_saved += saved if change.fresh else 0
-        for key in change.ids:
-            self._report.keys[key] = self._report.keys.get(key, 0) + saved
+        self._report.credit(change.keys, saved, fresh=change.fresh)
         if change.event is not None:
             self._happened(change.event, 1)

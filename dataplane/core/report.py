@@ -17,11 +17,12 @@ class StepReport:
 
     keys: marker ids of what it offloaded, or an id per rewritten text; they make savings unique.
     fresh_saved: the part of the saving that comes from decisions of this turn and not from
-    replays. discarded: changes that could not be written back and were taken out again.
-    misses: outputs that were looked up among the frozen decisions and had none. abandoned: frozen
-    decisions that are not replayed, because the agent expanded their text. undeclared: names of
-    gates and events that the component does not declare; they are counted as one. unique: the part
-    of the saving that nobody was credited for before; known once the request was counted.
+    replays. texts: how many messages it changed. discarded: changes that could not be written
+    back and were taken out again. misses: outputs that were looked up among the frozen decisions
+    and had none. abandoned: frozen decisions that are not replayed, because the agent expanded
+    their text. undeclared: names of gates and events that the component does not declare; they are
+    counted as one. unique: the part of the saving that nobody was credited for before; known once
+    the request was counted.
     """
 
     component: str
@@ -32,7 +33,7 @@ class StepReport:
     keys: dict[str, int] = field(default_factory=dict)
     gates: Counter[str] = field(default_factory=Counter)
     events: Counter[str] = field(default_factory=Counter)
-    changed: list[int] = field(default_factory=list)
+    texts: int = 0
     fresh_saved: int = 0
     unique: int = 0
     replays: int = 0
@@ -44,6 +45,24 @@ class StepReport:
     irreversible: bool = False
     discarded: int = 0
     error: str = ""
+
+    def credit(self, keys: tuple[str, ...], saved: int, *, fresh: bool) -> None:
+        """A text was changed. keys: what its saving is known by. fresh: decided on this turn."""
+        self.texts += 1
+        self.fresh_saved += saved if fresh else 0
+        for key in keys:
+            self.keys[key] = self.keys.get(key, 0) + saved
+
+    def withdraw(self, keys: tuple[str, ...], saved: int, *, fresh: bool) -> None:
+        """Such a change did not last: whatever it was credited with is taken back."""
+        self.texts -= 1
+        self.skipped = not self.texts
+        self.fresh_saved -= saved if fresh else 0
+        self.replays -= not fresh
+        for key in keys:
+            left = self.keys.pop(key, 0) - saved
+            if left > 0:
+                self.keys[key] = left
 
     @property
     def saved(self) -> int:

@@ -41,7 +41,8 @@ class Change(NamedTuple):
     """A text that a component put in place of a message's text.
 
     ids: markers in the new text whose originals must be durable. payload and decision: what has
-    to be committed with it. step: its place in the pipeline.
+    to be committed with it. step: its place in the pipeline. fold: names the text that a lossless
+    component rewrote, where nothing was removed.
     """
 
     step: int
@@ -52,6 +53,12 @@ class Change(NamedTuple):
     fresh: bool = True
     irreversible: bool = False
     event: Event | None = None
+    fold: str = ""
+
+    @property
+    def keys(self) -> tuple[str, ...]:
+        """Under what its saving is credited, so that each text counts once."""
+        return (self.fold,) if self.fold else self.ids
 
 
 @dataclass(slots=True)
@@ -80,6 +87,10 @@ class Run:
     def decisions(self) -> tuple[FrozenDecision, ...]:
         return tuple(c.decision for c in self._standing() if c.decision is not None)
 
+    def emitted(self) -> frozenset[str]:
+        """Ids of the markers that the changed texts carry."""
+        return frozenset(key for change in self._standing() for key in change.ids)
+
     def _standing(self) -> Iterable[Change]:
         return (change for changes in self.changes.values() for change in changes)
 
@@ -104,11 +115,9 @@ class Run:
         step = self.report.steps[change.step]
         returned = self.text_of(index).tokens - change.text.tokens
         step.tokens_after += returned
-        step.fresh_saved -= returned if change.fresh else 0
         self.tokens += returned
         self.report.tokens_after += returned
-        for key in change.ids:
-            step.keys.pop(key, None)
+        step.withdraw(change.keys, returned, fresh=change.fresh)
         if change.event is not None:
             step.events[change.event.name] -= 1
         if gate is None:
@@ -116,8 +125,11 @@ class Run:
         else:
             step.gates[gate] += 1
 
-    def settle(self, durable: frozenset[str], refused: dict[str, Refused]) -> None:
-        """Withdraw every change that names an original which did not become durable.
+    def settle(
+        self, durable: frozenset[str], refused: dict[str, Refused], *, failed: bool = False
+    ) -> None:
+        """Withdraw every change that names an original which did not become durable, and what was
+        changed on top of it. failed: nothing of the commit counts.
 
         Of an id that is owned the original is durable since it was minted, but a collision says
         that it is another original. A new decision must be durable itself, else the next turn
@@ -126,13 +138,19 @@ class Run:
         taken = {key for key, why in refused.items() if why is Refused.COLLISION}
         held = (durable | self.conditions.view.owned.keys()) - taken
         for index in list(self.changes):
-            while changed := self.changes.get(index):
-                needed_in = durable if self._is_new(changed[-1].decision) else held
-                missing = [key for key in changed[-1].ids if key not in needed_in]
-                if not missing:
+            for place, change in enumerate(self.changes[index]):
+                is_new = self._is_new(change.decision)
+                needed_in = durable if is_new else held
+                missing = [key for key in change.ids if key not in needed_in]
+                if missing or (is_new and failed):
+                    why = refused.get(missing[0]) if missing else None
+                    self._withdraw_from(index, place, why or Refused.UNAVAILABLE)
                     break
-                why = refused.get(missing[0], Refused.UNAVAILABLE)
-                self.withdraw(index, gate=why.value)
+
+    def _withdraw_from(self, index: int, place: int, why: Refused) -> None:
+        for _ in self.changes[index][place + 1 :]:
+            self.withdraw(index)
+        self.withdraw(index, gate=why.value)
 
     def _is_new(self, decision: FrozenDecision | None) -> bool:
         """False also for one that the store had lost: it is derived again until it is kept."""

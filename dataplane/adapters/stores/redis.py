@@ -388,4 +388,4 @@ class RedisStore:
         view = self._views.of(wanted.scope)
         tally.counted["stash_missing"] += view.left_dangling(wanted, tally.limits)
         refused = {payload.marker_id: Refused.UNAVAILABLE for payload in wanted.payloads}
-        return Committed(frozenset(), refused)
+        return Committed(frozenset(), refused, failed=True)

@@ -322,7 +322,7 @@ class SqliteStore:
         view = self._views.of(wanted.scope)
         tally.counted["stash_missing"] += view.left_dangling(wanted, tally.limits)
         refused = {payload.marker_id: Refused.UNAVAILABLE for payload in wanted.payloads}
-        return Committed(frozenset(), refused)
+        return Committed(frozenset(), refused, failed=True)
 
     def _report(self, tenant: str, error: BaseException) -> None:
         self._troubles.unavailable(tenant, error)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 import pytest
 
@@ -11,6 +11,7 @@ from dataplane.core.components import collapse, dedup, mask
 from dataplane.core.content import Content
 from dataplane.core.declaration import Declaration, Event, Gate, Kind
 from dataplane.core.effects import Refused, SessionView
+from dataplane.core.expand.marker import HINT
 from dataplane.core.pipeline import NO_KEY, PipelineStep, run
 from dataplane.core.run import Conditions
 from dataplane.core.turn import Decline, Happened, Offload, Rewrite, Step, ToolOutput, Turn
@@ -147,6 +148,85 @@ def test_a_discarded_change_is_charged_to_the_last_component_that_made_it() -> N
 
     assert state.report.steps[0].discarded == 1
     assert state.report.tokens_after == state.report.tokens_before
+
+
+def shortens(outputs: tuple[ToolOutput, ...], config: Any, turn: Turn) -> Iterable[Step]:
+    """A lossless component that takes out what it finds too much, markers left in place."""
+    for output in outputs:
+        yield Rewrite(output.index, output.text.replace("row ", "").replace(HINT, ""))
+
+
+def test_a_discarded_rewrite_is_credited_with_nothing() -> None:
+    step = component(shortens, Kind.REFORMAT)
+    state = run([step], tool_messages(M, M + M), Conditions(SessionView()))
+    saved = [state.messages[n].content.tokens - state.text_of(n).tokens for n in (0, 1)]
+    (report,) = state.report.steps
+
+    state.withdraw(0)
+    assert (report.saved, report.fresh_saved) == (saved[1], saved[1])
+    assert list(report.keys.values()) == [saved[1]]
+    assert report.acted
+
+    state.withdraw(1)
+    assert (report.keys, report.saved, report.discarded) == ({}, 0, 2)
+    assert report.skipped
+    assert not report.mutated
+
+
+def test_of_two_copies_that_share_a_marker_one_may_be_withdrawn_alone() -> None:
+    state = run([off_step()], tool_messages(M, M), Conditions(SessionView()))
+    (report,) = state.report.steps
+    one = report.saved // 2
+    assert report.keys == {M_ID: 2 * one}
+
+    state.withdraw(0)
+
+    assert report.keys == {M_ID: one}
+
+
+def test_a_withdrawn_replay_was_no_hit() -> None:
+    step = PipelineStep(mask.COMPONENT, mask.Config(keep_recent=0))
+    (decision,) = run([step], tool_messages(M), Conditions(SessionView())).decisions()
+    view = SessionView(frozen={"mask": {decision.decision_key: decision.replacement}})
+    state = run([step], tool_messages(M), Conditions(view))
+    assert state.report.steps[0].replays == 1
+
+    state.settle(frozenset(), {M_ID: Refused.UNAVAILABLE})
+
+    assert state.report.steps[0].replays == 0
+
+
+def test_no_marker_is_sent_below_a_later_rewrite_unless_its_original_is_durable() -> None:
+    steps = [off_step(), component(shortens, Kind.REFORMAT)]
+    state = run(steps, tool_messages(M), Conditions(SessionView()))
+    assert state.text_of(0).text == f"[x] <<cg:{M_ID}>>"
+    assert state.emitted() == {M_ID}
+
+    state.settle(frozenset(), {M_ID: Refused.FULL})
+
+    assert state.text_of(0).text == M
+    assert state.emitted() == frozenset()
+    removal, rewrite = state.report.steps
+    assert removal.gates == {"stash_reserve_exhausted": 1}
+    assert (rewrite.gates, rewrite.discarded) == ({}, 1)
+    assert state.report.saved == 0
+
+
+@pytest.mark.parametrize("mode", ["off", "summary"])
+def test_an_irreversible_decision_is_not_sent_when_nobody_will_remember_it(
+    mode: Literal["off", "summary"],
+) -> None:
+    """The next turn would send the output verbatim inside the prefix that was cached without it."""
+    step = PipelineStep(mask.COMPONENT, mask.Config(keep_recent=0, marker_mode=mode))
+    state = run([step], tool_messages(M), Conditions(SessionView()))
+    assert state.decisions()
+
+    state.settle(frozenset(), {})
+    assert state.text_of(0).text != M
+
+    state.settle(frozenset(), {}, failed=True)
+    assert state.text_of(0).text == M
+    assert state.report.steps[0].gates == {"stash_unavailable": 1}
 
 
 def test_a_planted_marker_does_not_keep_content_from_being_compacted() -> None:  # 03 case 66

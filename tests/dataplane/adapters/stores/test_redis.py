@@ -141,7 +141,9 @@ async def test_03_128_a_short_count_is_no_commit_and_is_taken_back(valkey: Redis
 
         committed = await freeze(store, "text")
 
-        assert committed == Committed(frozenset(), {marker("text"): Refused.UNAVAILABLE})
+        assert committed == Committed(
+            frozenset(), {marker("text"): Refused.UNAVAILABLE}, failed=True
+        )
         assert (await turn(store)).frozen.get("mask", {}) == {}
         assert store.stats("acme").commit_timeouts == 1
 

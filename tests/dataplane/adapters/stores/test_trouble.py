@@ -303,7 +303,7 @@ async def test_a_state_directory_that_cannot_be_made_breaks_no_request(tmp_path:
         recalled = await recall(store, marker("text"))
 
     assert not view.available
-    assert committed == Committed(frozenset(), {marker("text"): Refused.UNAVAILABLE})
+    assert committed == Committed(frozenset(), {marker("text"): Refused.UNAVAILABLE}, failed=True)
     assert recalled == Recalled(Found.STORE_ERROR)
 
 
