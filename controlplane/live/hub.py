@@ -174,12 +174,12 @@ class Hub:
                 log.warning("live.postponed", exc_info=True)
 
     async def _look(self) -> None:
+        """Raises DatabaseError; then everybody is told of the same messages by the next look."""
         new = await self.query(partial(self._log.since, self._seen, MOST_READ))
         if not new:
+            await self._follow_a_new_log()
             return
-        self._seen = new[-1].seq
-        if len(new) == MOST_READ:
-            self._woken.set()
+        head = new[-1].seq
         by_view: dict[View, list[Subscriber]] = defaultdict(list)
         for reader in self._readers:
             if reader.joined:
@@ -187,7 +187,21 @@ class Hub:
         for view, readers in by_view.items():
             frames = await self._frames(view, new)
             for reader in readers:
-                reader.offer(frames, self._seen)
+                reader.offer(frames, head)
+        self._seen = head
+        if len(new) == MOST_READ:
+            self._woken.set()
+
+    async def _follow_a_new_log(self) -> None:
+        """A database that was deleted and made anew counts from one again."""
+        newest = await self.query(self._log.newest)
+        if newest >= self._seen:
+            return
+        self._seen = newest
+        for reader in self._readers:
+            if reader.joined:
+                reader.offer((), newest)
+                reader.restart("gap")
 
     async def _frames(self, view: View, messages: Sequence[Message]) -> Sequence[Frame]:
         seen = [message for message in messages if view.sees(message)]

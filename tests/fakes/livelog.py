@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from django.db import OperationalError
+
 from controlplane.live.messages import Frame, Message, framed
 from controlplane.live.subscriber import View
 
@@ -22,6 +24,10 @@ class MemoryLog:
         self._messages = [*self._messages, message][-self._ring :]
         return self._last
 
+    def forget_all(self) -> None:
+        """Begin anew, as a database does that was deleted."""
+        self._messages, self._last = [], 0
+
     def newest(self) -> int:
         return self._last
 
@@ -33,11 +39,17 @@ class MemoryLog:
 
 
 class Builder:
-    """Frames the messages as they are, and remembers for which views it was asked."""
+    """Frames the messages as they are, and remembers for which views it was asked.
 
-    def __init__(self) -> None:
+    fails: how often the database does not answer first.
+    """
+
+    def __init__(self, fails: int = 0) -> None:
         self.asked: list[View] = []
+        self._fails = fails
 
     def __call__(self, view: View, messages: Sequence[Message]) -> Sequence[Frame]:
         self.asked.append(view)
+        if len(self.asked) <= self._fails:
+            raise OperationalError("database is locked")
         return [framed(message) for message in messages]

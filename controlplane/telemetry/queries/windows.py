@@ -75,7 +75,7 @@ class Window:
         kept = [each for each in RESOLUTIONS if each >= self.finest_s]
         for finer, coarser in pairwise(kept):
             ahead = -(-at // (coarser * 1000)) * coarser * 1000
-            if ahead >= self.until:
+            if ahead > self.until:
                 break
             if at < ahead:
                 yield finer, at, ahead

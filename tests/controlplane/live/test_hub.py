@@ -169,6 +169,35 @@ async def test_a_cursor_that_the_log_does_not_know_is_told_to_read_anew(
     assert head == 20
 
 
+async def test_readers_of_a_log_that_began_anew_read_their_pages_anew_and_go_on(
+    hub: Hub, log: MemoryLog
+) -> None:
+    """As it does when somebody deleted the telemetry database under a running process."""
+    for n in range(9):
+        log.append("component.mask", key=str(n))
+    reader = await joined(hub)
+    log.forget_all()
+    log.append("component.mask", key="the first of the new log")
+
+    found = await read_until(reader, lambda frames: "resync" in kinds(frames))
+    assert json.loads(found[-1].payload) == {"reason": "gap", "seq": 1}
+
+    log.append("component.mask", key="the second")
+    assert seqs(await read_until(reader, lambda frames: bool(seqs(frames)))) == [2]
+
+
+async def test_what_could_not_be_built_once_arrives_with_the_next_look(log: MemoryLog) -> None:
+    builder = Builder(fails=1)
+    hub = Hub(log, builder, everybody, look_s=0.01)
+    hub.start()
+    reader = await joined(hub)
+
+    log.append("component.mask", key="while the database was locked")
+
+    assert seqs(await read_until(reader, lambda found: bool(seqs(found)))) == [1]
+    await hub.stop()
+
+
 async def test_a_reader_that_is_too_far_behind_reads_anew_instead_of_everything() -> None:
     log = MemoryLog()
     for n in range(MOST_REPLAYED + 1):

@@ -19,7 +19,7 @@ from controlplane.telemetry.models import NodeStream, RequestRecord, TelemetryGa
 from controlplane.telemetry.queries import State, Window
 from controlplane.telemetry.writer import BusyError, Writer
 from dataplane.core.uplink import BATCH_MAX_BYTES, RejectedError
-from tests.controlplane.telemetry.batches import batch, row, written
+from tests.controlplane.telemetry.batches import NOW, batch, row, written
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -91,7 +91,7 @@ def test_more_batches_than_there_is_room_for_are_sent_back(
     running: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     going_on = threading.Event()
-    monkeypatch.setattr(running, "_take", lambda _: going_on.wait())
+    monkeypatch.setattr(running, "_take", lambda *_: going_on.wait())
     waiting = [running.submit(b"") for _ in range(writer.WAITING_MAX)]
 
     with pytest.raises(BusyError):
@@ -115,6 +115,23 @@ def test_a_locked_database_keeps_nothing_and_takes_the_batch_later(
 
     assert running.submit(sent(1)).result()
     assert requests_stored() == 1
+
+
+def test_what_waited_for_the_database_is_no_skew_of_the_nodes_clock(database: Path) -> None:
+    """It is placed by when it came, not by when its turn was."""
+    hours = iter([NOW / 1000, NOW / 1000 + 120])
+    slow, going_on = Writer(clock=lambda: next(hours)), threading.Event()
+    slow._thread.submit(going_on.wait)
+
+    waits = slow.submit(sent(1))
+    slow.submit(sent(2))
+    going_on.set()
+
+    assert waits.result()
+    slow.close()
+    assert NodeStream.objects.get().batches == 2
+    first = RequestRecord.objects.order_by("id")[0]
+    assert (first.at, first.node_at) == (NOW, NOW)
 
 
 def test_a_full_database_keeps_nothing_and_takes_the_batch_later(
