@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import close_old_connections, transaction
-from django.db.models import F
+from django.db.models import F, OuterRef, Subquery
 from django.utils import timezone
 
 from controlplane.accounts.sealing import SealError
@@ -57,16 +57,19 @@ def in_pool(pk: int) -> None:
 
 def deliver_due(now: datetime, start: Start = in_pool) -> int:
     """Start sending one delivery for each channel that has one due; how many."""
-    due = Delivery.objects.filter(
-        state=Delivery.State.PENDING, next_at__lte=now, channel__disabled_at=None
-    ).order_by("next_at", "id")
-    chosen: dict[int, Delivery] = {}
-    for delivery in due[:200]:
-        chosen.setdefault(delivery.channel_id, delivery)
-    claimed = [delivery for delivery in chosen.values() if _claim(delivery, now)]
+    claimed = [delivery for delivery in _first_due(now) if _claim(delivery, now)]
     for delivery in claimed:
         start(delivery.pk)
     return len(claimed)
+
+
+def _first_due(now: datetime) -> list[Delivery]:
+    """One of each channel, however many wait for one that is blocked."""
+    due = Delivery.objects.filter(state=Delivery.State.PENDING, next_at__lte=now)
+    first = due.filter(channel=OuterRef("pk")).order_by("next_at", "id").values("pk")[:1]
+    ready = Channel.objects.filter(disabled_at=None).annotate(first=Subquery(first))
+    chosen = list(ready.exclude(first=None).values_list("first", flat=True))
+    return list(due.filter(pk__in=chosen).order_by("next_at", "id")) if chosen else []
 
 
 def _claim(delivery: Delivery, now: datetime) -> bool:
@@ -88,8 +91,12 @@ def _deliver_in_thread(pk: int) -> None:
 
 
 def deliver(pk: int) -> None:
-    """Send one that was claimed, and keep what came of it."""
-    held = Delivery.objects.select_related("channel__secret", "channel__former", "alarm")
+    """Send one that was claimed, and keep what came of it.
+
+    One that waited for a thread for so long that its claim ran out may be sent already.
+    """
+    waiting = Delivery.objects.filter(state=Delivery.State.PENDING)
+    held = waiting.select_related("channel__secret", "channel__former", "alarm")
     delivery = held.filter(pk=pk).first()
     if delivery is None:
         return

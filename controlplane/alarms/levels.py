@@ -92,16 +92,21 @@ class Rise:
 
 
 def silent(_counted: list[Window], now: datetime) -> Iterator[Sighting]:
-    """Nodes that reported today and do not any more; they do so every few seconds at rest."""
+    """Nodes that reported and do not any more; they do so every few seconds at rest.
+
+    After a day it is no news, so that an alarm which somebody resolved is not opened again; one
+    that nobody did stays open.
+    """
     now_ms = int(now.timestamp() * 1000)
-    newest = NodeStream.objects.filter(last_at__gte=now_ms - DAY_MS).values("node_id")
-    for row in newest.annotate(heard_at=Max("last_at")).order_by("node_id"):
+    newest = NodeStream.objects.values("node_id").annotate(heard_at=Max("last_at"))
+    for row in newest.order_by("node_id"):
         quiet_ms = now_ms - row["heard_at"]
         if quiet_ms > SILENT_MS:
             yield Sighting(
                 rule="node_offline",
                 at=now,
                 node=row["node_id"],
+                number=0 if quiet_ms > DAY_MS else 1,
                 severity=Severity.CRITICAL if quiet_ms > GONE_MS else "",
                 detail=f"last heard {quiet_ms // 60_000} min ago",
             )

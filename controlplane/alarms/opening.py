@@ -52,30 +52,31 @@ def _sight(fingerprint: str, group: Sequence[Sighting]) -> Alarm | None:
             "last_at": first.at,
         },
     )
-    fires_again = not is_new and _fires_again(alarm, rule, group)
+    again = "" if is_new else _why_again(alarm, rule, group)
     _add(alarm, group)
     if is_new:
         _note(alarm, Step.What.OPENED, first.at)
         notices.queue(alarm, "alarm.opened")
-    elif fires_again:
-        _fire_again(alarm, first.at)
-    return alarm if is_new or fires_again else None
+    elif again:
+        _fire_again(alarm, first.at, again)
+    return alarm if is_new or again else None
 
 
 def _severity(rule: Rule, group: Sequence[Sighting]) -> str:
     return next((each.severity for each in group if each.severity), str(rule.severity))
 
 
-def _fires_again(alarm: Alarm, rule: Rule, group: Sequence[Sighting]) -> bool:
-    """Somebody took on a loss, or a lesser fault; this is another session, or a graver one."""
+def _why_again(alarm: Alarm, rule: Rule, group: Sequence[Sighting]) -> str:
+    """Somebody took on a lesser fault, or the loss of other sessions; "" for nothing new."""
     if alarm.state != Alarm.State.ACKNOWLEDGED:
-        return False
+        return ""
     if alarm.severity != Severity.CRITICAL and _severity(rule, group) == Severity.CRITICAL:
-        return True
+        return "It has become critical."
     if not rule.is_loss:
-        return False
+        return ""
     known = set(alarm.occurrences.values_list("session", flat=True))
-    return any(sighting.session not in known for sighting in group)
+    is_elsewhere = any(sighting.session not in known for sighting in group)
+    return "Seen in another session since." if is_elsewhere else ""
 
 
 def _add(alarm: Alarm, group: Sequence[Sighting]) -> None:
@@ -112,10 +113,10 @@ def _keep_first_and_last(alarm: Alarm) -> None:
     alarm.occurrences.filter(id__gt=ids[FIRST_KEPT - 1], id__lt=ids[-LAST_KEPT]).delete()
 
 
-def _fire_again(alarm: Alarm, at: datetime) -> None:
+def _fire_again(alarm: Alarm, at: datetime, why: str) -> None:
     alarm.state, alarm.reminded_at = Alarm.State.FIRING, None
     alarm.save(update_fields=["state", "reminded_at"])
-    _note(alarm, Step.What.FIRED_AGAIN, at, note="Seen in another session since.")
+    _note(alarm, Step.What.FIRED_AGAIN, at, note=why)
     notices.queue(alarm, "alarm.opened")
 
 

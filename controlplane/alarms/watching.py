@@ -47,10 +47,11 @@ class Watch:
     def __call__(self, now: datetime) -> None:
         """One look. A telemetry database that cannot be read is no reason to stop looking."""
         try:
-            if self._last is None:
-                windows.start()
+            is_due = self._last is None or now - self._last >= EVERY
+            if is_due:
+                windows.follow_a_new_database()
             look_for_losses()
-            if self._last is None or now - self._last >= EVERY:
+            if is_due:
                 self._last = now
                 look(now)
         except DatabaseError:
@@ -113,21 +114,23 @@ def rises(
                 )
 
 
-def look_at_gaps(now: datetime) -> list[Alarm]:
+def look_at_gaps(now: datetime) -> None:
+    """What did not arrive; over once nothing has been missing for a while."""
     rows = windows.new_gaps()
-    if not rows:
-        return []
-    with transaction.atomic():
-        found = sight(_gap(row, now) for row in rows)
-        windows.gaps_read(rows)
-    return found
+    if rows:
+        with transaction.atomic():
+            sight(_gap(row, now) for row in rows)
+            windows.gaps_read(rows)
+    lately = Alarm.objects.filter(last_at__gt=now - windows.LONGEST)
+    for rule in GAP_RULES:
+        settle(rule, lately.filter(rule=rule).values_list("fingerprint", flat=True), now)
 
 
 def _gap(row: TelemetryGap, now: datetime) -> Sighting:
     is_batches = row.kind == "batches"
     said = f"batches {row.from_seq} to {row.to_seq}" if is_batches else "request rows"
     return Sighting(
-        rule="telemetry_gap" if is_batches else "telemetry_dropped",
+        rule=GAP_RULES[0] if is_batches else GAP_RULES[1],
         at=now,
         node=row.node_id,
         number=max(1, row.rows),
@@ -173,6 +176,7 @@ def _flips(stats: Mapping[str, Any]) -> int:
 
 
 See = Callable[[list[Window], datetime], Iterator[Sighting]]
+GAP_RULES = ("telemetry_gap", "telemetry_dropped")
 COUNTED_RULES = tuple(dict.fromkeys(rule for rule, _, _ in COUNTED))
 DETAILS = {
     "expand_missing": "counted without a row: outside a conversation, or the row was dropped",

@@ -87,7 +87,7 @@ def gaps_read(rows: list[TelemetryGap]) -> None:
         Watermark.objects.update_or_create(name="gaps", defaults={"value": rows[-1].pk})
 
 
-def start() -> None:
+def follow_a_new_database() -> None:
     """Begin anew where the telemetry database was deleted: its numbers start below ours again."""
     newest = {
         "losses": RequestRecord.objects.aggregate(newest=Max("id"))["newest"] or 0,

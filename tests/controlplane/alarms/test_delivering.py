@@ -120,6 +120,36 @@ def test_a_channel_that_nobody_answers_keeps_the_reason_and_delays_no_other(
     assert "ConnectionRefused" in Delivery.objects.get(channel__name="gone").answer
 
 
+def test_however_much_waits_for_one_channel_another_is_told_at_once(
+    webhook: Watched, receiver: Receiver, organisation: Organisation, admin: User, tenant: Tenant
+) -> None:  # J-06
+    blocked = Terms(name="blocked", kind="webhook", target="http://127.0.0.1:9/", allow_private=True)
+    channel, _ = channels.add(organisation, blocked, by=admin)
+    before = timezone.now() - timedelta(hours=1)
+    waiting = {"channel": channel, "event": "test", "payload": {}, "created_at": before}
+    for _ in range(250):
+        Delivery.objects.create(next_at=before, **waiting)
+    opened(tenant.uid)
+
+    assert send_due() == 2
+
+    assert len(receiver.letters) == 1
+
+
+def test_one_that_was_sent_while_it_waited_for_its_turn_is_not_sent_again(
+    webhook: Watched, receiver: Receiver, tenant: Tenant
+) -> None:
+    opened(tenant.uid)
+    queued: list[int] = []
+    for wait in (timedelta(), timedelta(seconds=61)):
+        assert deliver_due(timezone.now() + wait, queued.append) == 1
+
+    for pk in queued:
+        deliver(pk)
+
+    assert len(receiver.letters) == 1
+
+
 def test_two_schedulers_send_a_delivery_once(
     webhook: Watched, receiver: Receiver, tenant: Tenant
 ) -> None:

@@ -8,8 +8,9 @@ from typing import Any
 
 import pytest
 
-from controlplane.accounts.models import Tenant
+from controlplane.accounts.models import Tenant, User
 from controlplane.alarms import watching
+from controlplane.alarms.actions import acknowledge, resolve
 from controlplane.alarms.models import Alarm, Watermark
 from controlplane.alarms.watching import Watch
 from controlplane.fleet.models import NodeAck, PublishedResource
@@ -83,6 +84,19 @@ def test_a_telemetry_database_that_began_anew_hides_no_loss(tenant: Tenant) -> N
     Watch()(NOW)
 
     assert Alarm.objects.count() == 2
+
+
+def test_a_telemetry_database_that_begins_anew_under_a_running_process_hides_no_loss(
+    tenant: Tenant,
+) -> None:
+    watch = Watch()
+    watch(NOW)
+    Watermark.objects.update(value=4711)
+    lose(tenant.uid)
+
+    watch(later(seconds=5))
+
+    assert Alarm.objects.get().occurrences.get().marker == MARKER
 
 
 def test_a_loss_that_was_only_counted_is_an_alarm_too_and_none_is_counted_twice(
@@ -175,15 +189,35 @@ def test_a_refused_configuration_names_its_problem_until_a_newer_one_is_taken(
     assert open_rules() == []
 
 
-def test_a_node_that_fell_silent_is_an_alarm_and_graver_after_ten_minutes(db: None) -> None:
+def test_a_node_that_fell_silent_is_an_alarm_and_graver_after_ten_minutes(
+    tenant: Tenant, manager: User
+) -> None:
     NodeStream.objects.create(node_id="node-d", boot_id="b", first_at=1, last_at=ms(NOW))
 
     watching.look(later(seconds=59))
     assert open_rules() == []
     watching.look(later(seconds=61))
     assert Alarm.objects.get().severity == "warning"
+    acknowledge(Alarm.objects.get(), "on my way to the rack", by=manager)
     watching.look(later(minutes=11))
-    assert Alarm.objects.get().severity == "critical"
+    alarm = Alarm.objects.get()
+    assert (alarm.severity, alarm.state) == ("critical", "firing")
+    assert alarm.steps.get(what="fired again").note == "It has become critical."
+
+
+def test_a_silent_node_stays_an_alarm_until_somebody_says_that_it_is_gone(
+    tenant: Tenant, manager: User
+) -> None:
+    NodeStream.objects.create(node_id="node-d", boot_id="b", first_at=1, last_at=ms(NOW))
+    watching.look(later(minutes=11))
+
+    watching.look(later(hours=60))
+    alarm = Alarm.objects.get()
+    assert alarm.state == "firing"
+
+    resolve(alarm, "taken out of service", by=manager)
+    watching.look(later(hours=60, seconds=5))
+    assert open_rules() == []
 
 
 @pytest.mark.parametrize(
@@ -197,6 +231,22 @@ def test_what_never_arrived_is_said(db: None, kind: str, rule: str) -> None:
     watching.look_at_gaps(NOW)
 
     assert open_rules() == [rule]
+
+
+@pytest.mark.parametrize("kind", ["batches", "rows"])
+def test_what_never_arrived_is_over_when_everything_arrived_for_a_while(
+    db: None, kind: str
+) -> None:
+    gap = {"node_id": "node-b", "boot_id": "b", "kind": kind, "from_at": 1, "to_at": ms(NOW)}
+    TelemetryGap.objects.create(from_seq=4, to_seq=5, rows=7, **gap)
+    watching.look(NOW)
+    TelemetryGap.objects.create(from_seq=8, to_seq=8, rows=7, **gap)
+    watching.look(later(minutes=10))
+
+    watching.look(later(minutes=20))
+    assert len(open_rules()) == 1
+    watching.look(later(minutes=26))
+    assert open_rules() == []
 
 
 @pytest.mark.parametrize(("skew_s", "rules"), [(-31, ["node_skew"]), (31, ["node_skew"]), (30, [])])
