@@ -14,12 +14,13 @@ from django.utils import timezone
 
 from controlplane.accounts.models import User
 from controlplane.alarms import notices
-from controlplane.alarms.models import Alarm, Severity, Silence, Step
+from controlplane.alarms.models import Alarm, Delivery, Severity, Silence, Step
 from controlplane.audit.actions import Subject, record
 
 LONGEST_SILENCE = timedelta(days=30)
 LONGEST_SILENCE_OF_CRITICAL = timedelta(hours=24)
 REMIND_EVERY = timedelta(hours=4)
+MESSAGES_KEPT, RESOLVED_KEPT = timedelta(days=30), timedelta(days=400)
 OVER = "This alarm is resolved."
 
 
@@ -112,6 +113,14 @@ def remind(now: datetime) -> int:
         Step.objects.create(alarm=alarm, at=now, what=Step.What.REMINDED)
         notices.queue(alarm, "alarm.reminder")
     return len(found)
+
+
+def forget(now: datetime) -> tuple[int, int]:
+    """Messages and resolved alarms that were kept long enough; how many of each."""
+    messages, _ = Delivery.objects.filter(created_at__lt=now - MESSAGES_KEPT).delete()
+    over = Alarm.objects.filter(state=Alarm.State.RESOLVED, resolved_at__lt=now - RESOLVED_KEPT)
+    _, by_table = over.delete()
+    return messages, by_table.get(Alarm._meta.label, 0)
 
 
 def _said(text: str, wanting: str) -> str:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from django.utils import timezone
 
+from controlplane.alarms.actions import forget
 from controlplane.alarms.opening import settle, sight
 from controlplane.alarms.sightings import Sighting
 from controlplane.alarms.watching import not_said
@@ -27,6 +28,11 @@ def validation_reports() -> str:
     return f"{forget_reports(timezone.now())} deleted"
 
 
+def alarm_history() -> str:
+    messages, alarms = forget(timezone.now())
+    return f"{messages} messages and {alarms} resolved alarms deleted"
+
+
 def late_jobs() -> str:
     """Say which other jobs missed their turns, and that one is on time again."""
     late = [row for row in job_rows() if row.is_late and row.task != LATE]
@@ -39,6 +45,7 @@ def late_jobs() -> str:
 
 JOBS = (
     Job(LATE, 60, late_jobs),
+    Job("alarm_history", 86_400, alarm_history, queue="bulk"),
     Job("retention", 3600, retention, queue="bulk"),
     Job("validation_reports", 3600, validation_reports, queue="bulk"),
 )

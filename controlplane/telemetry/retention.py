@@ -118,6 +118,8 @@ class _Run:
         before = now_ms - limits.life_age_s * 1000
         self._rows("age", SessionRecord, {"last_at__lt": before})
         self._rows("age", MarkerRecord, {"created_at__lt": before})
+        named_by_a_call_alone = {"created_at": None, "last_expanded_at__lt": before}
+        self._rows("age", MarkerRecord, named_by_a_call_alone)
         self._rows("age", NodeStream, {"last_at__lt": before})
         self._rows("age", TelemetryGap, {"to_at__lt": before})
 

@@ -9,15 +9,18 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError
 from django.utils import timezone
 
-from controlplane.accounts.models import Tenant, User
+from controlplane.accounts.models import Organisation, Tenant, User
+from controlplane.alarms import channels
 from controlplane.alarms.actions import (
     acknowledge,
     end_acknowledgements,
+    forget,
     remind,
     resolve,
     silence,
 )
-from controlplane.alarms.models import Alarm, Step
+from controlplane.alarms.channels import Terms
+from controlplane.alarms.models import Alarm, Delivery, Step
 from controlplane.alarms.opening import FIRST_KEPT, LAST_KEPT, settle, sight
 from controlplane.alarms.rules import RULES, headline
 from controlplane.audit.models import AuditEvent
@@ -95,6 +98,24 @@ def test_only_the_first_and_the_last_occurrences_are_kept(tenant: Tenant) -> Non
 
     turns = list(Alarm.objects.get().occurrences.values_list("turn", flat=True))
     assert turns == [*range(1, 101), *range(151, 1051)]
+
+
+def test_what_is_over_for_long_is_forgotten_and_what_is_open_never_is(
+    tenant: Tenant, admin: User, organisation: Organisation
+) -> None:
+    terms = Terms(name="on-call", kind="email", target="on-call@example.com")
+    channels.add(organisation, terms, by=admin)
+    over, stays = opened(tenant.uid), opened(tenant.uid, node="node-c")
+    resolve(over, "moved to sqlite", by=admin)
+    now = timezone.now()
+    Delivery.objects.update(created_at=now, state="delivered", finished_at=now)
+
+    assert forget(now + timedelta(days=29)) == (0, 0)
+    assert forget(now + timedelta(days=31)) == (3, 0)
+    assert forget(now + timedelta(days=401)) == (0, 1)
+
+    assert list(Alarm.objects.all()) == [stays]
+    assert {step.alarm for step in Step.objects.all()} == {stays}
 
 
 def test_acknowledging_needs_a_comment_keeps_the_owner_and_is_in_the_trail(

@@ -24,7 +24,7 @@ from controlplane.telemetry.models import (
 from controlplane.telemetry.resolutions import DAY_S, HOUR_S, RESOLUTIONS
 from controlplane.telemetry.retention import Limits, purge
 from dataplane.core.uplink import ComponentRow
-from tests.controlplane.telemetry.batches import NOW, batch, delta, minted, row
+from tests.controlplane.telemetry.batches import NOW, batch, delta, lost, minted, row
 
 pytestmark = pytest.mark.django_db
 DAY = DAY_S * 1000
@@ -95,6 +95,16 @@ def test_the_spend_of_a_month_outlives_everything() -> None:
     assert not SessionRecord.objects.exists()
     assert not MarkerRecord.objects.exists()
     assert MonthlySpend.objects.get().requests == 1
+
+
+def test_a_marker_that_only_a_recovery_call_named_is_forgotten_like_any_other() -> None:
+    old = NOW - 100 * DAY
+    ingest(batch(1, [lost(1, at=old)], [delta(1, bucket_at=old)]), received_at=NOW)
+    ingest(batch(2, [lost(2, tenant="ten_basalt")]), received_at=NOW)
+
+    purge(NOW, disk=no_disk)
+
+    assert MarkerRecord.objects.get().tenant_uid == "ten_basalt"
 
 
 def test_a_database_that_grew_too_large_loses_its_oldest_requests(
