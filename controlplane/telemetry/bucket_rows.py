@@ -76,6 +76,8 @@ def traffic_of(delta: Delta) -> Values:
         "refused": sum(delta.refused.values()),
         "cost_usd": Decimal(delta.billed_usd),
         "saved_usd": Decimal(delta.saved_usd),
+        "pings_usd": Decimal(delta.pings_usd),
+        "rescued_usd": Decimal(delta.rescued_usd),
         "counts": more,
         "added_spread": delta.added,
         "upstream_spread": delta.upstream,

@@ -39,6 +39,7 @@ def turns(rows: Sequence[At], additions: Additions) -> list[int]:
                 session_uid=row.session,
                 arm=row.arm,
                 effective_hash_first=row.snapshot,
+                attempted_tokens=0,
                 first_at=at,
                 last_at=at,
             )
@@ -66,6 +67,8 @@ def _continue(session: SessionRecord, row: RequestRow, at: int) -> None:
     session.requests += 1
     session.tokens_before += row.tokens_before
     session.tokens_after += row.tokens_after
+    if session.attempted_tokens is not None:
+        session.attempted_tokens += row.attempted
     session.saved_unique += row.saved_unique
     session.fresh_input += row.fresh_input
     session.cache_read += row.cache_read

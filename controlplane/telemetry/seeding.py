@@ -175,11 +175,7 @@ def _sessions(plan: Plan, first: int, numbers: range) -> Iterator[Row]:
             "first_at": plan.at(own[0]),
             "last_at": plan.at(own[-1]),
             "requests": len(own),
-            **{
-                name: sum(each[name] for each in tokens)
-                for name in SUMS
-                if name != "attempted_tokens"
-            },
+            **{name: sum(each[name] for each in tokens) for name in SUMS},
             "cache_write_1h": 0,
             "cost_usd": sum(each["output"] for each in priced) * NANO_PER_OUTPUT,
             "saved_usd": 0,
@@ -287,7 +283,7 @@ def _traffic(resolution_s: int, place: tuple[str, int], sums: dict[str, int]) ->
         "shaped": sums["n"],
         "sessions": sums["n"] // TURNS,
         "cost_usd": sums["cost"],
-        "saved_usd": 0,
+        **dict.fromkeys(("saved_usd", "pings_usd", "rescued_usd"), 0),
         "priced": sums["priced"],
         "unpriced": sums["n"] - sums["priced"],
         "counts": "{}",

@@ -60,6 +60,8 @@ def delta_of(moved: Moved, *, bucket_at: int, tenant: str, arm: str) -> Delta:
         components={name: _component(moved, name) for name in totals.components},
         billed_usd=str(totals.billed_usd),
         saved_usd=str(totals.saved_usd),
+        pings_usd=str(totals.pings_usd),
+        rescued_usd=str(totals.rescued_usd),
         added=dict(moved.added),
         upstream=dict(moved.upstream),
     )

@@ -149,7 +149,9 @@ class ComponentDelta(msgspec.Struct, omit_defaults=True):
 class Delta(msgspec.Struct, omit_defaults=True):
     """How far the counters of one tenant and arm moved within BUCKET_S. bucket_at: ms.
 
-    counts: by the names of dataplane.adapters.totals. added, upstream: requests by slot.
+    counts: by the names of dataplane.adapters.totals. pings_usd: a part of billed_usd.
+    rescued_usd: what requests did not pay because pings had kept their prefix. added, upstream:
+    requests by slot.
     """
 
     bucket_at: int
@@ -162,6 +164,8 @@ class Delta(msgspec.Struct, omit_defaults=True):
     components: dict[str, ComponentDelta] = {}
     billed_usd: str = "0"
     saved_usd: str = "0"
+    pings_usd: str = "0"
+    rescued_usd: str = "0"
     added: dict[int, int] = {}
     upstream: dict[int, int] = {}
 

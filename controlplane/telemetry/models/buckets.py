@@ -35,8 +35,9 @@ def _once(name: str, *more: str) -> Any:
 class TrafficBucket(Bucket):
     """Requests and what they carried. counts: every counter that has no column, by name.
 
-    cost_usd, saved_usd: of the priced requests. added_spread and upstream_spread: requests by
-    the slot of dataplane.core.spread, keys as text.
+    cost_usd, saved_usd: of the priced requests; pings_usd is a part of the cost. rescued_usd: what
+    requests did not pay because pings had kept their prefix. added_spread and upstream_spread:
+    requests by the slot of dataplane.core.spread, keys as text.
     """
 
     requests = models.BigIntegerField(default=0)
@@ -54,6 +55,8 @@ class TrafficBucket(Bucket):
     output = models.BigIntegerField(default=0)
     cost_usd = UsdField(default=0)
     saved_usd = UsdField(default=0)
+    pings_usd = UsdField(default=0)
+    rescued_usd = UsdField(default=0)
     priced = models.BigIntegerField(default=0)
     unpriced = models.BigIntegerField(default=0)
     expands = models.BigIntegerField(default=0)

@@ -78,6 +78,7 @@ class RequestRecord(models.Model):
     class Meta:
         indexes = (
             models.Index(fields=("tenant_uid", "-id"), name="request_of_tenant"),
+            models.Index(fields=("tenant_uid", "-at", "-id"), name="request_of_tenant_at"),
             models.Index(fields=("session_uid", "tenant_uid", "id"), name="request_in_session"),
             models.Index(fields=("outcome", "id"), name="request_outcome"),
             models.Index(fields=("at",), name="request_at"),
@@ -148,7 +149,8 @@ class SessionRecord(models.Model):
     """A conversation. Its id is the client's, so it is one only within its tenant.
 
     cost_usd, saved_usd: of its priced requests; unpriced: how many had no price. model_names: in
-    the order they were first seen, apart by a comma.
+    the order they were first seen, apart by a comma. attempted_tokens: None for a session that
+    began before they were counted.
     """
 
     tenant_uid = models.CharField(max_length=32)
@@ -162,6 +164,7 @@ class SessionRecord(models.Model):
     requests = models.IntegerField(default=0)
     tokens_before = models.BigIntegerField(default=0)
     tokens_after = models.BigIntegerField(default=0)
+    attempted_tokens = models.BigIntegerField(null=True)
     saved_unique = models.BigIntegerField(default=0)
     fresh_input = models.BigIntegerField(default=0)
     cache_read = models.BigIntegerField(default=0)

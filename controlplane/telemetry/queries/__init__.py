@@ -15,7 +15,6 @@ from controlplane.telemetry.queries.components import (
     component_series,
     components,
     signal_series,
-    signals,
 )
 from controlplane.telemetry.queries.coverage import Coverage, State, coverage
 from controlplane.telemetry.queries.export import CSV, NDJSON, export
@@ -39,7 +38,7 @@ from controlplane.telemetry.queries.sessions import (
     session,
     sessions,
 )
-from controlplane.telemetry.queries.traffic import Traffic, TrafficPoint, month, series, totals
+from controlplane.telemetry.queries.traffic import Traffic, TrafficPoint, series, totals
 from controlplane.telemetry.queries.windows import Window
 
 __all__ = [
@@ -71,7 +70,6 @@ __all__ = [
     "export",
     "losses",
     "marker",
-    "month",
     "nodes",
     "reach",
     "request",
@@ -80,6 +78,5 @@ __all__ = [
     "session",
     "sessions",
     "signal_series",
-    "signals",
     "totals",
 ]

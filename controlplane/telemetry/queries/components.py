@@ -73,35 +73,28 @@ def components(
     scope: Scope, window: Window, *, tenant: str = "", arm: str = ""
 ) -> tuple[State, Sequence[ComponentFigures]]:
     """Every component that ran in the window, by name."""
-    covered = coverage(window)
-    rows = _rows(scope, tenant, arm)
-    found = readable(lambda: _components(rows, window), None)
-    if found is None:
-        return State.UNKNOWN, ()
-    state = state_of(covered, seen=bool(found))
-    return state, [
-        ComponentFigures(name, state, counts, gates, events)
-        for name, (counts, gates, events) in found.items()
-    ]
+    state, found = _figures(_rows(scope, tenant, arm), window)
+    return state, list(found.values())
 
 
 def component(
     scope: Scope, name: str, window: Window, *, tenant: str = "", arm: str = ""
 ) -> ComponentFigures:
     """One component; without a run in the window its counts are empty and the state says why."""
-    state, found = components(scope, window, tenant=tenant, arm=arm)
-    for each in found:
-        if each.component == name:
-            return each
-    return ComponentFigures(name, State.ZERO if state is State.OK else state)
+    state, found = _figures(_rows(scope, tenant, arm) & Q(component=name), window)
+    return found.get(name) or ComponentFigures(name, state)
 
 
-def signals(
-    scope: Scope, name: str, window: Window, *, tenant: str = "", arm: str = ""
-) -> tuple[SignalFigures, ...]:
-    """Gates, then events, of one component; most raised first."""
-    found = component(scope, name, window, tenant=tenant, arm=arm)
-    return (*found.gates, *found.events)
+def _figures(rows: Q, window: Window) -> tuple[State, dict[str, ComponentFigures]]:
+    covered = coverage(window)
+    found = readable(lambda: _components(rows, window), None)
+    if found is None:
+        return State.UNKNOWN, {}
+    state = state_of(covered, seen=bool(found))
+    return state, {
+        name: ComponentFigures(name, state, counts, gates, events)
+        for name, (counts, gates, events) in found.items()
+    }
 
 
 Found = tuple[dict[str, int], list[SignalFigures], list[SignalFigures]]

@@ -46,7 +46,8 @@ def export(scope: Scope, wanted: RequestFilter, form: str) -> Iterator[Piece]:
     database cannot be read, KeyError for an unknown form.
     """
     write = {NDJSON: _json_lines, CSV: _csv_lines}[form]
-    rows = chosen(reach(scope, wanted.tenant, MAY), wanted).values_list(*COLUMNS, "pk")
+    found = chosen(reach(scope, wanted.tenant, MAY), wanted).order_by("-id")
+    rows = found.values_list(*COLUMNS, "pk")
     if form == CSV:
         yield Piece(_csv_lines([COLUMNS]), 0)
     last = None

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import QuerySet
+from django.db.models import Exists, OuterRef, Q, QuerySet
 
 from controlplane.accounts.scopes import Scope
 from controlplane.telemetry.models import ComponentRun, RequestRecord
@@ -91,7 +91,7 @@ def requests(
     """Newest first. after: the cursor of the page before."""
     reached = reach(scope, wanted.tenant)
     size = limited(limit)
-    found = readable(lambda: list(_older(chosen(reached, wanted), after)[: size + 1]), None)
+    found = readable(lambda: list(_page(reached, wanted, after)[: size + 1]), None)
     if found is None:
         return Page((), "", State.UNKNOWN)
     rows = [RequestRow(record) for record in found[:size]]
@@ -129,15 +129,18 @@ def chosen(reached: Reach, wanted: RequestFilter) -> QuerySet[RequestRecord]:
     rows = RequestRecord.objects.filter(reached.rows, **narrowed)
     if wanted.lost:
         rows = rows.filter(expand_missing__gt=0)
-    raised = _raised(wanted)
-    if raised is not None:
-        rows = rows.filter(pk__in=raised.values("request_id"))
-    return rows.order_by("-id")
+    if wanted.component:
+        # One request after the other until a page is full; IN would read the runs of all first.
+        rows = rows.filter(Exists(_raised(wanted).filter(request=OuterRef("pk"))))
+    return rows.order_by(*("-at", "-id") if _is_ranged(wanted) else ("-id",))
 
 
-def _raised(wanted: RequestFilter) -> QuerySet[ComponentRun] | None:
-    if not wanted.component:
-        return None
+def _is_ranged(wanted: RequestFilter) -> bool:
+    """Within a stretch of time the order is that of time, which an index has."""
+    return wanted.since is not None or wanted.until is not None
+
+
+def _raised(wanted: RequestFilter) -> QuerySet[ComponentRun]:
     runs = ComponentRun.objects.filter(component=wanted.component)
     if wanted.gate:
         runs = runs.filter(gates__has_key=wanted.gate)
@@ -146,10 +149,16 @@ def _raised(wanted: RequestFilter) -> QuerySet[ComponentRun] | None:
     return runs
 
 
-def _older(rows: QuerySet[RequestRecord], after: str) -> QuerySet[RequestRecord]:
+def _page(reached: Reach, wanted: RequestFilter, after: str) -> QuerySet[RequestRecord]:
+    """The rows below the one with that uid, of all of them without one."""
+    rows = chosen(reached, wanted)
     if not after:
         return rows
-    return rows.filter(pk__lt=RequestRecord.objects.filter(uid=after).values("pk")[:1])
+    last = RequestRecord.objects.filter(uid=after)
+    if not _is_ranged(wanted):
+        return rows.filter(pk__lt=last.values("pk")[:1])
+    at, pk = last.values("at")[:1], last.values("pk")[:1]
+    return rows.filter(Q(at__lt=at) | Q(at=at, pk__lt=pk))
 
 
 def runs_of(requests: Iterable[int]) -> dict[int, list[RunRow]]:

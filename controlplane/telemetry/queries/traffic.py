@@ -1,4 +1,4 @@
-"""Requests, tokens and dollars of a window: as one figure, over time, and by month."""
+"""Requests, tokens and dollars of a window: as one figure, and over time."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import Any
 from django.db.models import F, Q, Sum
 
 from controlplane.accounts.scopes import Scope
-from controlplane.telemetry.models import MonthlySpend, TrafficBucket
+from controlplane.telemetry.models import TrafficBucket
 from controlplane.telemetry.queries.coverage import (
     NOTHING_READ,
     State,
@@ -159,21 +159,6 @@ def _points(rows: Q, window: Window, step_ms: int) -> list[TrafficPoint]:
         )
         for row in stepped
     ]
-
-
-def month(scope: Scope, name: str, *, tenant: str = "") -> Traffic:
-    """One calendar month (UTC, "2026-11"), from the table that is never pruned."""
-    rows = MonthlySpend.objects.filter(reach(scope, tenant).rows, month=name)
-    names = ("requests", "tokens_before", "tokens_after", "saved_unique", "unpriced")
-    sums = readable(
-        lambda: rows.aggregate(**{each: Sum(each) for each in names}, cost=Sum("cost_usd")), None
-    )
-    if sums is None:
-        return Traffic(State.UNKNOWN)
-    if sums["requests"] is None:
-        return Traffic(State.NO_DATA)
-    cost = sums.pop("cost")
-    return Traffic(State.OK, **sums, cost_usd=cost)
 
 
 def _rows(reached: Reach, arm: str) -> Q:

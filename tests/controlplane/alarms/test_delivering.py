@@ -123,7 +123,9 @@ def test_a_channel_that_nobody_answers_keeps_the_reason_and_delays_no_other(
 def test_however_much_waits_for_one_channel_another_is_told_at_once(
     webhook: Watched, receiver: Receiver, organisation: Organisation, admin: User, tenant: Tenant
 ) -> None:  # J-06
-    blocked = Terms(name="blocked", kind="webhook", target="http://127.0.0.1:9/", allow_private=True)
+    blocked = Terms(
+        name="blocked", kind="webhook", target="http://127.0.0.1:9/", allow_private=True
+    )
     channel, _ = channels.add(organisation, blocked, by=admin)
     before = timezone.now() - timedelta(hours=1)
     waiting = {"channel": channel, "event": "test", "payload": {}, "created_at": before}

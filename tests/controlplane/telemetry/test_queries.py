@@ -169,46 +169,6 @@ def test_a_window_counts_each_moment_once(seconds: int, manager_scope: Scope) ->
     assert found == sum(age * 1000 <= seconds * 1000 - 10_000 for age in ages)
 
 
-MIDNIGHT = NOW - NOW % (DAY_S * 1000)
-
-
-@pytest.mark.parametrize(
-    ("since_s", "until_s"),
-    [
-        pytest.param(-2_700, 0, id="until midnight"),
-        pytest.param(-4_500, -3_600, id="until a full hour"),
-        pytest.param(-50, -30, id="within a minute"),
-        pytest.param(-90_000, -7_200, id="a day until a full hour"),
-        pytest.param(-3_600, 0, id="one whole hour"),
-        pytest.param(-600, 120, id="past midnight"),
-    ],
-)
-def test_a_window_that_ends_where_buckets_begin_counts_each_moment_once(
-    since_s: int, until_s: int, manager_scope: Scope
-) -> None:
-    moments = [MIDNIGHT - at * 60_000 for at in range(-3, 1_560, 3)]
-    deltas = [delta(1, bucket_at=at, components={}) for at in moments]
-    ingest(batch(1, [], deltas), received_at=NOW)
-    asked = Window(MIDNIGHT + since_s * 1000, MIDNIGHT + until_s * 1000, MIDNIGHT + 3 * 3_600_000)
-
-    found = queries.totals(manager_scope, asked).requests
-
-    finest_ms = asked.finest_s * 1000
-    since = asked.since - asked.since % finest_ms
-    assert found == sum(since <= at < asked.until for at in moments)
-
-
-@pytest.mark.parametrize(
-    ("seconds", "step_s"),
-    [(900, 10), (HOUR_S, 10), (6 * HOUR_S, 60), (24 * HOUR_S, 300), (30 * DAY_S, HOUR_S)],
-)
-def test_a_chart_has_a_bounded_number_of_points(seconds: int, step_s: int) -> None:
-    asked = window(seconds)
-
-    assert asked.step_s == step_s
-    assert len(asked.steps) <= 721
-
-
 @pytest.mark.usefixtures("played")
 def test_a_series_adds_up_to_the_figure_of_its_window(manager_scope: Scope) -> None:
     for seconds in (900, HOUR_S, 6 * HOUR_S, 24 * HOUR_S, 30 * DAY_S):
