@@ -9,6 +9,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
+from dataplane.core.config.imposed import Imposed
+from dataplane.core.config.secrets import shown
 from dataplane.core.session import SessionKeys
 from dataplane.encryption import EncryptionError, StoreEncryption, encryption_from
 
@@ -114,6 +116,22 @@ class Settings:
     @property
     def session_keys(self) -> SessionKeys:
         return SessionKeys(self.openai_prompt_cache_key, with_system=self.derive == "v2")
+
+    @property
+    def imposed(self) -> tuple[Imposed, ...]:
+        """What is set here above every document, for those who wonder why theirs has no effect."""
+        model = str(shown(self.force_model))
+        switches = (
+            ("HEADRACE_RESPONSES_PARTIAL", self.responses_partial),
+            ("HEADRACE_OPENAI_PROMPT_CACHE_KEY", self.openai_prompt_cache_key),
+            ("HEADRACE_TEST_CLOCK", self.test_clock),
+        )
+        found = [Imposed("HEADRACE_FORCE_MODEL", model, "/force_model", model)] if model else []
+        if not self.keepalive:
+            found.append(Imposed("HEADRACE_KEEPALIVE", "off", "/cache/keepalive", value=False))
+        if self.derive != "v1":
+            found.append(Imposed("HEADRACE_DERIVE", self.derive))
+        return (*found, *(Imposed(name, "1") for name, is_on in switches if is_on))
 
     @property
     def is_single_tenant(self) -> bool:

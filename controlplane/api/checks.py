@@ -21,6 +21,7 @@ from controlplane.configs.comparing import Side
 from controlplane.configs.effective_rows import effective_rows
 from controlplane.configs.released import registry_facts
 from controlplane.configs.reports import all_fixed, fixed, keep_report, report
+from controlplane.fleet import running
 from dataplane.core.components import components
 from dataplane.core.config.problems import ConfigError, Edit
 from dataplane.core.config.registry import SCHEMA_VERSION, json_schema, registry
@@ -67,7 +68,7 @@ def resolve(request: HttpRequest, body: schemas.Text) -> dict[str, Any]:
     return {
         "effective_hash": checked.effective.effective_hash,
         "document": checked.effective.document,
-        "rows": shown.as_rows(effective_rows(checked.effective)),
+        "rows": shown.as_rows(effective_rows(checked.effective, running.imposed())),
     }
 
 

@@ -20,6 +20,7 @@ from controlplane.configs.comparing import effective_of
 from controlplane.configs.effective_rows import effective_rows, effective_view
 from controlplane.configs.effective_text import as_yaml
 from controlplane.configs.models import EffectiveRevision
+from controlplane.fleet import running
 
 router = Router(tags=["tenants"])
 READ, SEEN = "config:read", "telemetry:read"
@@ -70,7 +71,8 @@ def get_effective(request: HttpRequest, uid: str, wanted: Query[Wanted]) -> Any:
     if found is None:
         raise not_found()
     if wanted.format == "yaml":
-        text = as_yaml(found.effective, found.origins)
+        imposed = running.imposed() if wanted.revision is None else ()
+        text = as_yaml(found.effective, found.origins, imposed)
         return HttpResponse(text, content_type="text/yaml; charset=utf-8")
     return _effective(tenant, found, is_current=wanted.revision is None)
 

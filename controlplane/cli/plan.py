@@ -10,6 +10,7 @@ from typing import Any
 
 from controlplane.cli import options, printed, remote
 from controlplane.cli.exits import DONE, INVALID, PENDING, UNEXPECTED
+from controlplane.cli.printed import INDENT
 from controlplane.cli.validate import problems_in, said
 from dataplane.core.config.problems import Problem
 
@@ -75,5 +76,11 @@ def lines(plan: Mapping[str, Any]) -> Iterator[str]:
         yield ""
         yield f"{one['organisation']}/{one['slug']} (nodes: {one['nodes']})"
         yield from (f"  {sentence}" for sentence in one["sentences"])
+    for checked in plan["validation"]:
+        for warning in checked["warnings"]:
+            yield ""
+            yield f"warning[{warning['code']}]: {warning['message']}"
+            yield f"{INDENT}{warning['reason']}"
     yield ""
-    yield f"{len(plan['affected'])} tenants affected; plan {plan['uid']}"
+    affected = len(plan["affected"])
+    yield f"{affected} tenant{'s' if affected != 1 else ''} affected; plan {plan['uid']}"

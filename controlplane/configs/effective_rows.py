@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,19 +10,24 @@ from controlplane.accounts.models import Tenant
 from controlplane.configs.checking import resolved
 from controlplane.configs.documents import document_of, in_force
 from controlplane.configs.models import EffectiveRevision
+from controlplane.fleet import running
 from dataplane.core.components import components
 from dataplane.core.config.diff import key_at
+from dataplane.core.config.imposed import Imposed
+from dataplane.core.config.problems import DocumentRef
 from dataplane.core.config.registry import Key, registry
 from dataplane.core.config.resolve import Effective, Origin, Said, value_at
 from dataplane.core.config.tree import steps_of
 from dataplane.core.declaration import Declaration
 
 DEFAULT_LAYER = "default"
+ENVIRONMENT_LAYER = "environment"
 
 
 @dataclass(frozen=True, slots=True)
 class OriginChip:
-    """layer: default, server_default, org_default, preset or tenant. text: "preset:lean@v2:line 3".
+    """layer: default, server_default, org_default, preset, tenant, or environment for what a
+    setting of the node's process beats. text: "preset:lean@v2:line 3".
 
     line: in the text of that version; None for a default.
     """
@@ -80,7 +85,7 @@ def effective_view(tenant: Tenant) -> EffectiveView:
     found = resolved(tenant)
     follows = in_force(document_of(tenant)) is None
     return EffectiveView(
-        rows=effective_rows(found.effective),
+        rows=effective_rows(found.effective, running.imposed()),
         pipeline=tuple(found.effective.pipeline),
         effective_hash=found.effective.effective_hash,
         revision=EffectiveRevision.objects.filter(tenant=tenant).first(),
@@ -88,10 +93,15 @@ def effective_view(tenant: Tenant) -> EffectiveView:
     )
 
 
-def effective_rows(effective: Effective) -> tuple[EffectiveRow, ...]:
+def effective_rows(
+    effective: Effective, imposed: Sequence[Imposed] = ()
+) -> tuple[EffectiveRow, ...]:
+    """imposed: what the environment of the node that runs it sets above every document."""
     known = components()
     root = registry(known)
     rows = [*_rows(effective, root, known), *_ignored(effective, root, known)]
+    for one in imposed:
+        rows = _beaten(rows, one, (root, known)) if one.path else rows
     places = {name: place for place, name in enumerate(effective.pipeline)}
     return tuple(sorted(rows, key=lambda row: (_group(row, places), row.is_ignored)))
 
@@ -110,6 +120,19 @@ def _rows(
         said = effective.overridden.get(path, ())
         value = value_at(effective.document, path)
         yield _row(path, value, origin, (root, known), tuple(map(_overridden, said)))
+
+
+def _beaten(
+    rows: Sequence[EffectiveRow],
+    imposed: Imposed,
+    registered: tuple[Key, Mapping[str, Declaration]],
+) -> list[EffectiveRow]:
+    """The row of its key says what counts instead; a key that nobody wrote gets one."""
+    said = next((row for row in rows if row.path == imposed.path), None)
+    origin = Origin(DocumentRef(ENVIRONMENT_LAYER, imposed.variable))
+    over = (Overridden(said.value, said.origin), *said.overridden) if said else ()
+    wins = _row(imposed.path, imposed.value, origin, registered, over)
+    return [wins if row is said else row for row in rows] + ([] if said else [wins])
 
 
 def _ignored(

@@ -3,19 +3,28 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from dataplane.core.config import spelling
+from dataplane.core.config.imposed import Imposed
 
 INDENT = "  "
 _ENVELOPE = ("schema_version", "sources")
 
 
-def as_yaml(document: Mapping[str, Any], origins: Mapping[str, Mapping[str, Any]]) -> str:
-    """A valid document of its own; origins: JSON pointer to {layer, name, version, line}."""
+def as_yaml(
+    document: Mapping[str, Any],
+    origins: Mapping[str, Mapping[str, Any]],
+    imposed: Sequence[Imposed] = (),
+) -> str:
+    """A valid document of its own; origins: JSON pointer to {layer, name, version, line}.
+
+    imposed: what the environment of the node sets above it, told in front.
+    """
     body = {name: value for name, value in document.items() if name not in _ENVELOPE}
-    return "".join(f"{line}\n" for line in _lines(body, "", 0, origins))
+    told = [f"# {one} in the environment of the node is above this document" for one in imposed]
+    return "".join(f"{line}\n" for line in (*told, *_lines(body, "", 0, origins)))
 
 
 def _lines(

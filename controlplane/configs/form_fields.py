@@ -162,12 +162,12 @@ def edited(source: str, fields: Mapping[str, Any], pipeline: Sequence[str] | Non
         raise EditError("This change does not fit the text.") from odd
 
 
-def posted(raw: Mapping[str, str]) -> dict[str, Any]:
+def posted(raw: Mapping[str, str], *, is_preset: bool = False) -> dict[str, Any]:
     """Form values by pointer as typed values: "" deletes the key. Unknown keys are left out.
 
     A text that is no number stays a text, so that the validator names it.
     """
-    root = registry(components())
+    root = registry(components(), preset=is_preset)
     return dict(_typed(raw, root))
 
 

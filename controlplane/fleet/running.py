@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Protocol
 
+from dataplane.core.config.imposed import Imposed
 from dataplane.core.effects import Recalled
 
 
@@ -26,8 +27,16 @@ class Uid(Protocol):
     def uid(self) -> str: ...
 
 
+class Settings(Protocol):
+    @property
+    def imposed(self) -> tuple[Imposed, ...]: ...
+
+
 class RunningNode(Protocol):
     """As much of dataplane.asgi.Node as a page needs."""
+
+    @property
+    def settings(self) -> Settings: ...
 
     @property
     def arrivals(self) -> Arrivals: ...
@@ -59,8 +68,9 @@ def original(tenant_uid: str, session: str, marker_id: str) -> Recalled | None:
     return _running[0].original(tenant_uid, session, marker_id) if _running else None
 
 
-def is_running() -> bool:
-    return bool(_running)
+def imposed() -> tuple[Imposed, ...]:
+    """What the node's environment sets above every document; nothing without a node here."""
+    return _running[0].settings.imposed if _running else ()
 
 
 def arrival(principal: str) -> Arrival | None:

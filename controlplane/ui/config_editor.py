@@ -10,6 +10,7 @@ from django.http import HttpResponse
 from controlplane.configs import drafts
 from controlplane.configs.checking import checked_as
 from controlplane.configs.comparing import checked_side
+from controlplane.configs.models import ConfigDraft
 from controlplane.configs.queries import versions
 from controlplane.ui import problem_rows
 from controlplane.ui.changes import Summary, summary_of
@@ -90,10 +91,17 @@ def text_page(
         "versions": versions(found.document, limit=VERSIONS_SHOWN),
         "others": drafts.others_drafting(found.document, request.user),
         "said": "",
+        "not_done": "",
     }
     return document_page(
         request, found, "configs/text.html", {**context, **more}, tab="Text", status=status
     )
+
+
+def draft_shown(request: PersonRequest, found: Opened) -> ConfigDraft | None:
+    """What the reader typed last and did not save, where it is another text than the newest."""
+    draft = drafts.draft_of(found.document, request.user) if found.may_write else None
+    return None if draft is None or draft.source == found.source else draft
 
 
 def typed_source(request: PersonRequest) -> str:

@@ -14,6 +14,7 @@ from controlplane.configs.checking import checked_as
 from controlplane.configs.effective_text import as_json, as_yaml
 from controlplane.configs.origins import origins_of
 from controlplane.configs.queries import current_revision
+from controlplane.fleet import running
 from controlplane.ui import problem_rows
 from controlplane.ui.config_page import document_page
 from controlplane.ui.effective_rows import FILTERS, filtered, rows
@@ -55,11 +56,13 @@ def table(request: PersonRequest, found: Opened, checked: Checked) -> dict[str, 
     """The rows that the filters leave; nothing for a text that does not validate."""
     if checked.effective is None:
         return {"rows": (), "filters": (), "effective": None}
-    every = rows(checked.effective)
+    imposed = running.imposed()
+    every = rows(checked.effective, imposed)
     which, wanted = request.GET.get("show", ""), request.GET.get("q", "")
     left = filtered(every, which, wanted, found.document.kind)
     return {
         "effective": checked.effective,
+        "imposed": imposed,
         "rows": left,
         "shown": f"{len(left)} of {len(every)} keys",
         "which": which,
@@ -88,7 +91,7 @@ def download(request: PersonRequest, handle: str, form: str) -> HttpResponse:
         raise Http404
     as_text = as_json(effective.document)
     if form == "yaml":
-        as_text = as_yaml(effective.document, origins_of(effective))
+        as_text = as_yaml(effective.document, origins_of(effective), running.imposed())
     answer = HttpResponse(as_text, content_type=TYPES[form])
     answer["Content-Disposition"] = f'attachment; filename="{handle}-effective.{form}"'
     return answer

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from http import HTTPStatus
 
-from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.http import HttpResponse
 from django.shortcuts import redirect
@@ -15,9 +14,11 @@ from controlplane.configs import drafts, form_fields
 from controlplane.configs.actions import save_version
 from controlplane.configs.checking import checked_as
 from controlplane.configs.problems import StaleBaseError
+from controlplane.configs.queries import acknowledged
 from controlplane.ui import config_merge, form_controls, problem_rows
-from controlplane.ui.config_editor import WRITE, text_page, typed_base
+from controlplane.ui.config_editor import WRITE, draft_shown, text_page, typed_base
 from controlplane.ui.config_page import document_page
+from controlplane.ui.config_saved import tell_saved
 from controlplane.ui.form_controls import Drawn
 from controlplane.ui.frame import PersonRequest
 from controlplane.ui.opened import Opened, opened
@@ -36,13 +37,16 @@ def form(request: PersonRequest, handle: str) -> HttpResponse:
     if request.method == "POST":
         return _posted(request, opened(request, handle, WRITE))
     found = opened(request, handle)
-    return form_page(request, found, _source(request, found))
+    source, base = _begun(request, found)
+    return form_page(request, found, source, based_on=base)
 
 
-def _source(request: PersonRequest, found: Opened) -> str:
-    """The draft, so that text and form are two views of one thing; else the newest text."""
-    draft = drafts.draft_of(found.document, request.user) if found.may_write else None
-    return draft.source if draft else found.source
+def _begun(request: PersonRequest, found: Opened) -> tuple[str, int]:
+    """The draft, so that text and form are two views of one thing, else the newest text; and the
+    version that it was begun on.
+    """
+    draft = draft_shown(request, found)
+    return (draft.source, draft.base) if draft else (found.source, found.based_on)
 
 
 def form_page(
@@ -77,11 +81,12 @@ def draw(
 
 
 def _posted(request: PersonRequest, found: Opened) -> HttpResponse:
-    source = _source(request, found)
+    source, _ = _begun(request, found)
     shown = draw(found, source, checked_as(found.document, source, request.user))
     if shown is None:
         return form_page(request, found, source, HTTPStatus.CONFLICT)
-    values = form_fields.posted(form_controls.changed(shown, request.POST))
+    changed = form_controls.changed(shown, request.POST)
+    values = form_fields.posted(changed, is_preset=found.is_preset)
     pipeline = form_controls.pipeline_asked(shown, request.POST)
     try:
         text = form_fields.edited(source, values, pipeline)
@@ -97,17 +102,18 @@ def _shown(request: PersonRequest, found: Opened, text: str) -> HttpResponse:
     """The changed text in the editor, not saved."""
     said = "The form's changes are in the text. Not saved yet."
     message = request.POST.get("message", "")
-    return text_page(request, found, text, said=said, message=message)
+    base = typed_base(request, found)
+    return text_page(request, found, text, said=said, message=message, based_on=base)
 
 
 def _saved(request: PersonRequest, found: Opened, text: str) -> HttpResponse:
     message = request.POST.get("message", "").strip()
+    base, before = typed_base(request, found), found.head
     if len(message) < SHORTEST:
         return text_page(
             request, found, text, HTTPStatus.UNPROCESSABLE_ENTITY,
-            message=message, said=f"Not saved. {NO_MESSAGE}",
+            message=message, based_on=base, not_done=f"Not saved. {NO_MESSAGE}",
         )  # fmt: skip
-    base = typed_base(request, found)
     try:
         version = save_version(found.document, text, message, request.user, based_on=base)
     except StaleBaseError:
@@ -116,7 +122,9 @@ def _saved(request: PersonRequest, found: Opened, text: str) -> HttpResponse:
     except ConfigError as refused:
         return _refused(request, found, refused, message)
     drafts.drop_draft(found.document, request.user)
-    messages.success(request, f"Version {version.number} is saved.", "ok")
+    if found.tenant:
+        acknowledged(found.tenant)
+    tell_saved(request, found, version, before)
     return redirect("ui:config-form", found.handle)
 
 
@@ -124,7 +132,7 @@ def _refused(
     request: PersonRequest, found: Opened, refused: ConfigError, message: str
 ) -> HttpResponse:
     """The form as it was sent, each refusal under its control; others in the list above."""
-    source = _source(request, found)
+    source, _ = _begun(request, found)
     checked = checked_as(found.document, source, request.user)
     errors = [problem for problem in refused.problems if problem.severity == "error"]
     said = {problem.path: problem.message for problem in errors}

@@ -21,6 +21,7 @@ from controlplane.ui import problem_rows
 from controlplane.ui.changes import summary
 from controlplane.ui.config_editor import WRITE
 from controlplane.ui.config_page import document_page
+from controlplane.ui.config_saved import tell_overridden
 from controlplane.ui.diff_rows import has_changes, pairs
 from controlplane.ui.frame import PersonRequest
 from controlplane.ui.opened import Opened, opened
@@ -94,6 +95,8 @@ def restore(request: PersonRequest, handle: str, number: int) -> HttpResponse:
         return redirect("ui:config-version", handle, number)
     done = f"Version {made.number if made else number} has the text of version {number}."
     messages.success(request, done, "ok")
+    if made is not None:
+        tell_overridden(request, made)
     return redirect("ui:config-text", handle)
 
 

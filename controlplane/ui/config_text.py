@@ -17,8 +17,16 @@ from controlplane.configs.models import ConfigDraft
 from controlplane.configs.problems import StaleBaseError
 from controlplane.configs.queries import acknowledged
 from controlplane.ui import config_merge, problem_rows
-from controlplane.ui.config_editor import WRITE, looked, text_page, typed_base, typed_source
+from controlplane.ui.config_editor import (
+    WRITE,
+    draft_shown,
+    looked,
+    text_page,
+    typed_base,
+    typed_source,
+)
 from controlplane.ui.config_page import answer
+from controlplane.ui.config_saved import tell_saved
 from controlplane.ui.forms import MAX_SOURCE, DocumentForm
 from controlplane.ui.frame import PersonRequest
 from controlplane.ui.opened import Opened, opened
@@ -34,10 +42,10 @@ def text(request: PersonRequest, handle: str) -> HttpResponse:
     if request.method == "POST":
         return save(request, handle)
     found = opened(request, handle)
-    draft = drafts.draft_of(found.document, request.user) if found.may_write else None
-    if draft is not None and draft.source == found.source:
-        draft = None
-    return text_page(request, found, draft.source if draft else None, draft=draft)
+    draft = draft_shown(request, found)
+    if draft is None:
+        return text_page(request, found)
+    return text_page(request, found, draft.source, draft=draft, based_on=draft.base)
 
 
 def save(request: PersonRequest, handle: str) -> HttpResponse:
@@ -46,7 +54,7 @@ def save(request: PersonRequest, handle: str) -> HttpResponse:
     form = DocumentForm(request.POST)
     if not form.is_valid():
         return _kept(request, found, form=form)
-    sent = form.cleaned_data
+    sent, before = form.cleaned_data, found.head
     try:
         version = save_version(
             found.document, sent["source"], sent["message"], request.user,
@@ -59,14 +67,8 @@ def save(request: PersonRequest, handle: str) -> HttpResponse:
     drafts.drop_draft(found.document, request.user)
     if found.tenant:
         acknowledged(found.tenant)
-    messages.success(request, saved_says(found, version.number), "ok")
+    tell_saved(request, found, version, before)
     return redirect("ui:config-text", handle)
-
-
-def saved_says(found: Opened, number: int) -> str:
-    if found.is_preset:
-        return f"Version {number} is saved. It works for nobody until it is promoted."
-    return f"Version {number} is saved and published."
 
 
 def _kept(request: PersonRequest, found: Opened, **refused: object) -> HttpResponse:
@@ -112,19 +114,20 @@ def mend(request: PersonRequest, handle: str) -> HttpResponse:
     )
     if problem is None:
         said = "Nothing was changed: the text has no such problem any more."
-        return _mended(request, found, source, said)
+        return _mended(request, found, source, not_done=said)
     try:
         source, _ = fix.fixed(source, problem, context)
     except EditError as refused:
-        return _mended(request, found, source, f"Nothing was changed. {refused}")
+        return _mended(request, found, source, not_done=f"Nothing was changed. {refused}")
     (row,) = problem_rows.rows([problem])
-    return _mended(request, found, source, f"Done: {row.fix_says}. Not saved yet.")
+    return _mended(request, found, source, said=f"Done: {row.fix_says}. Not saved yet.")
 
 
-def _mended(request: PersonRequest, found: Opened, source: str, said: str) -> HttpResponse:
+def _mended(request: PersonRequest, found: Opened, source: str, **told: object) -> HttpResponse:
+    """told: said, or not_done and why."""
     _draft(request, found, source)
     kept = {"message": request.POST.get("message", ""), "based_on": typed_base(request, found)}
-    return text_page(request, found, source, HTTPStatus.OK, said=said, **kept)
+    return text_page(request, found, source, HTTPStatus.OK, **kept, **told)
 
 
 @login_required

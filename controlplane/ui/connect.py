@@ -126,7 +126,7 @@ def _arrival(
     look = reverse("ui:first-request", args=[slug, key.uid])
     return {
         "shares_owner": same_owner.exists(),
-        "is_running": running.is_running(),
+        "is_running": running.is_here(),
         "use": arrival.use_of(key),
         "look": f"{look}?since={before}",
         "turned_away": arrival.in_words(before, counted),

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from controlplane.configs import effective_rows as found
 from controlplane.ui.form_controls import spelled
+from dataplane.core.config.imposed import Imposed
 from dataplane.core.config.resolve import Effective
 
 LAYERS = {
@@ -16,6 +17,7 @@ LAYERS = {
     "preset": ("preset", "event"),
     "tenant": ("tenant", "accent"),
     "rollout": ("rollout", "watch"),
+    "environment": ("environment of the node", "watch"),
 }
 
 
@@ -36,7 +38,9 @@ class Overridden:
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """key: of a component, dotted. is_ignored: the component is not in the pipeline."""
+    """key: of a component, dotted. layer: the highest document that says it. is_imposed: none of
+    them counts. is_ignored: the component is not in the pipeline.
+    """
 
     component: str
     key: str
@@ -47,6 +51,7 @@ class Row:
     overridden: tuple[Overridden, ...]
     layer: str
     calls_model: bool
+    is_imposed: bool
     is_ignored: bool
 
 
@@ -58,13 +63,16 @@ FILTERS = (
 )
 
 
-def rows(effective: Effective) -> tuple[Row, ...]:
-    return tuple(_row(row) for row in found.effective_rows(effective))
+def rows(effective: Effective, imposed: Sequence[Imposed] = ()) -> tuple[Row, ...]:
+    """imposed: what the environment of the node sets above every document."""
+    return tuple(_row(row) for row in found.effective_rows(effective, imposed))
 
 
 def _row(row: found.EffectiveRow) -> Row:
     """What says the same as the value that counts is not told as overridden."""
     value = "" if row.is_ignored else _shown(row.value)
+    is_imposed = row.origin.layer == found.ENVIRONMENT_LAYER
+    said = row.overridden[0].origin if is_imposed and row.overridden else row.origin
     return Row(
         component=row.component,
         key=row.name,
@@ -77,8 +85,9 @@ def _row(row: found.EffectiveRow) -> Row:
             for one in row.overridden
             if _shown(one.value) != value
         ),
-        layer=row.origin.layer,
+        layer=said.layer,
         calls_model=row.calls_model,
+        is_imposed=is_imposed,
         is_ignored=row.is_ignored,
     )
 
@@ -94,6 +103,8 @@ def chip(origin: found.OriginChip) -> Chip:
     words, tone = LAYERS.get(origin.layer, (origin.layer, ""))
     if origin.layer == "preset":
         words = "preset " + origin.text.removeprefix("preset:").partition(":")[0].replace("@v", "@")
+    if origin.layer == found.ENVIRONMENT_LAYER:
+        words = f"{origin.text.partition(':')[2]}, {words}"
     line = f", line {origin.line}" if origin.line else ""
     return Chip(words + line, tone, origin.text)
 
@@ -114,4 +125,4 @@ def _passes(row: Row, which: str, own: str) -> bool:
         return row.layer == own
     if which == "models":
         return row.calls_model
-    return which == "all" or row.layer != found.DEFAULT_LAYER
+    return which == "all" or row.is_imposed or row.layer != found.DEFAULT_LAYER

@@ -46,8 +46,10 @@ def node(request: PersonRequest, node: str) -> HttpResponse:
     if found is None:
         raise Http404
     scope = scope_of_request(request)
+    row = node_rows([found], _here(), now_ms())[0]
     context = {
-        "row": node_rows([found], _here(), now_ms())[0],
+        "row": row,
+        "imposed": running.imposed() if row.is_here else (),
         "resources": _resources(scope, node),
         "is_whole": scope.may("telemetry:read", None),
     }

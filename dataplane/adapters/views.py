@@ -124,6 +124,7 @@ def _document(node: Node, tenant: str | None, count: Count, kept: Counter[str]) 
         "mode": _mode(served),
         "tenant": tenant or "",
         "node": node.node_id,
+        "environment": {one.variable: one.said for one in node.settings.imposed},
         "counter": tokens.COUNTER,
         "snapshot": {
             "version": served.version[1] if served else None,

@@ -281,7 +281,10 @@ async function fix(view, button) {
   const fixed = page.getElementById(area.id);
   if (!fixed) { button.form.submit(); return; }
   replace(view, fixed.value);
-  document.getElementById("said-box").hidden = false;
+  const box = document.getElementById("said-box"), news = page.getElementById("said-box");
+  box.className = news.className;
+  box.querySelector("svg").replaceWith(document.adoptNode(news.querySelector("svg")));
+  box.hidden = false;
   document.getElementById("said").textContent = page.getElementById("said").textContent;
   view.focus();
 }

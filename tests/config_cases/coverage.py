@@ -95,6 +95,12 @@ TESTED: dict[str, tuple[str, ...]] = {
     "K-19": (
         f"{CORE}/test_overrides.py::test_nothing_is_honoured_without_the_policy",
         f"{UI}/test_config_history.py::test_the_effective_view_says_where_each_value_comes_from",
+        f"{UI}/test_config_history.py::"
+        "test_case_k_19_the_effective_view_names_the_environment_that_wins",
+        f"{UI}/test_config_history.py::test_case_k_19_a_save_names_what_overrides_it",
+        f"{API}/test_documents.py::test_case_k_19_a_save_answers_with_what_overrides_it",
+        "tests/controlplane/cli/test_headrace.py::"
+        "test_case_k_19_a_plan_and_a_check_warn_of_what_overrides_them",
     ),
 }
 
@@ -107,6 +113,5 @@ LATER = {
 OPEN_PARTS = {
     "V-07": "The times stand in docs/performance.md: no test is timed.",
     "P-05": "One version of Python is supported and tested so far.",
-    "K-19": "HEADRACE_FORCE_MODEL of a node's process is not named by the effective view yet.",
     "K-10": "Four remote nodes and a lost Redis link come with the fleet.",
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,9 @@ from controlplane.accounts.actions import create_organisation, create_tenant
 from controlplane.accounts.members import set_member
 from controlplane.accounts.models import Membership, Organisation, Tenant, User
 from controlplane.configs.actions import ensure_server_default
+from controlplane.fleet import running
+from dataplane.settings import Settings
+from tests.fakes.node import NOTHING, FakeNode
 
 PASSWORD = "correct horse battery"
 BOTH = ("default", "telemetry")
@@ -93,3 +97,13 @@ def admin(organisation: Organisation) -> User:
 @pytest.fixture
 def manager(db: None) -> User:
     return person(Membership.Role.MANAGER, None)
+
+
+@pytest.fixture
+def forced() -> Iterator[None]:
+    """A node whose environment is above every document (08 K-19)."""
+    node = FakeNode(NOTHING)
+    node.settings = Settings(Path("var/state"), force_model="m9", derive="v2")
+    running.register(node)
+    yield
+    running.unregister()

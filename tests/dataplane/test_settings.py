@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from dataplane.core.config.secrets import HIDDEN
 from dataplane.core.session import SessionKeys
 from dataplane.settings import Settings, SettingsError, from_environment, is_loopback
 
@@ -135,3 +136,33 @@ def test_a_redis_for_originals_is_named_with_what_it_must_promise() -> None:
 def test_a_redis_of_another_scheme_is_refused() -> None:
     with pytest.raises(SettingsError, match="HEADRACE_STORE_REDIS_URL begins with redis://"):
         from_environment({"HEADRACE_STORE_REDIS_URL": "http://store"})
+
+
+@pytest.mark.parametrize(
+    ("environ", "said"),
+    [
+        ({}, []),
+        ({"HEADRACE_LOG_LEVEL": "debug", "HEADRACE_METRICS_TOKEN": "m"}, []),
+        (
+            {"HEADRACE_FORCE_MODEL": "m9", "HEADRACE_KEEPALIVE": "0"},
+            ["HEADRACE_FORCE_MODEL=m9", "HEADRACE_KEEPALIVE=off"],
+        ),
+        (
+            {"HEADRACE_DERIVE": "v2", "HEADRACE_RESPONSES_PARTIAL": "true"},
+            ["HEADRACE_DERIVE=v2", "HEADRACE_RESPONSES_PARTIAL=1"],
+        ),
+        (
+            {"HEADRACE_OPENAI_PROMPT_CACHE_KEY": "1", "HEADRACE_TEST_CLOCK": "1"},
+            ["HEADRACE_OPENAI_PROMPT_CACHE_KEY=1", "HEADRACE_TEST_CLOCK=1"],
+        ),
+        (
+            {"HEADRACE_FORCE_MODEL": "sk-ant-api03-abcdefghijklmnop"},
+            [f"HEADRACE_FORCE_MODEL={HIDDEN}"],
+        ),
+    ],
+)
+def test_what_is_above_every_document_is_told_and_no_secret(
+    environ: dict[str, str], said: list[str]
+) -> None:
+    """08 K-19."""
+    assert [str(one) for one in from_environment(environ).imposed] == said

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 from dataplane.adapters.arrivals import Arrivals
 from dataplane.core.effects import Found, Recalled
+from dataplane.settings import Settings
 
 NOTHING: dict[str, Any] = {
     "requests": 0,
@@ -73,6 +75,7 @@ class FakeNode:
     def __init__(self, whole: dict[str, Any], **one: dict[str, Any]) -> None:
         self._whole = whole
         self._one = one
+        self.settings = Settings(Path("var/state"))
         self.arrivals = Arrivals()
         self.originals: dict[tuple[str, str, str], bytes] = {}
 

@@ -36,6 +36,11 @@ PLACES = {
         "What it costs and what it saves will read unknown.",
         "Add it to the price card.",
     ),
+    "config.overridden_by_environment": warning(
+        "{name} has no effect here: {variable} of the node counts instead.",
+        "The node was started with {setting} in its environment, which is above every document.",
+        "Start the node without {variable}, or delete the key.",
+    ),
     "config.node_capability": warning(
         "{count} of {all} nodes cannot run this: {nodes}.",
         "{reason}",

@@ -12,10 +12,11 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from dataplane.core.config.imposed import Imposed
 from dataplane.core.config.merge import Merge
 from dataplane.core.config.problems import Problem, problem
 from dataplane.core.config.registry import SCHEMA_VERSION
-from dataplane.core.config.tree import Path
+from dataplane.core.config.tree import Path, spoken, steps_of
 from dataplane.core.money import undated
 
 
@@ -53,7 +54,8 @@ class Deployment:
     endpoints: enabled upstreams. chosen: dialect to the upstream that the tenant selected.
     secrets: names in scope. compaction_model: whether there is one. priced: model names, or
     their beginnings ending in "*". hosted: nodes are shared, so no path of theirs may be named.
-    nodes: those that a rollout would reach; starting: it starts now.
+    nodes: those that a rollout would reach; starting: it starts now. imposed: what the
+    environment of the node sets above every document.
     """
 
     endpoints: tuple[Endpoint, ...] | None = None
@@ -64,6 +66,7 @@ class Deployment:
     hosted: bool = False
     nodes: tuple[Ability, ...] = ()
     starting: bool = False
+    imposed: tuple[Imposed, ...] = ()
 
 
 ANY_POLICY = Policy()
@@ -79,6 +82,7 @@ def rules(merge: Merge, policy: Policy, here: Deployment) -> Iterator[Problem]:
         yield from _models(merge, name, here)
     yield from _forced_model(merge, here)
     yield from _nodes(merge, here)
+    yield from _imposed(merge, here)
 
 
 def _policy(merge: Merge, policy: Policy, here: Deployment) -> Iterator[Problem]:
@@ -180,3 +184,13 @@ def _nodes(merge: Merge, here: Deployment) -> Iterator[Problem]:
             facts = {"count": len(names), "all": len(here.nodes), "nodes": ", ".join(names)}
             found = merge.about(("pipeline",), "config.node_capability", **facts, reason=reason)
             yield replace(found, severity="error" if here.starting else "warning")
+
+
+def _imposed(merge: Merge, here: Deployment) -> Iterator[Problem]:
+    """A key that is written and does not count, because the node's own environment does."""
+    for one in here.imposed:
+        path = steps_of(one.path)
+        written = merge.written.get(path)
+        if written is not None and written.leaf.value != one.value:
+            facts = {"name": spoken(path), "variable": one.variable, "setting": str(one)}
+            yield merge.about(path, "config.overridden_by_environment", **facts)

@@ -19,6 +19,7 @@ from tests.controlplane.conftest import person
 
 API = "/api/v1"
 OFF = "pipeline: []\n"
+OVERRIDDEN = "config.overridden_by_environment"
 WRONG = "pipeline: [msk]\nmod: sync\n"
 
 
@@ -370,3 +371,19 @@ def test_every_refusal_has_the_one_shape(client: Client, path: str) -> None:
     for one in answers:
         assert one["content-type"] == "application/problem+json"
         assert one.json()["request_id"] == one["x-request-id"]
+
+
+@pytest.mark.usefixtures("forced")
+def test_case_k_19_a_save_answers_with_what_overrides_it(
+    client: Client, path: str, tenant: Tenant
+) -> None:
+    answer = save(client, path, "force_model: m8\n", if_match='"d0"')
+    effective = client.get(f"{API}/tenants/{tenant.uid}/effective").json()
+
+    (warning,) = (one for one in answer.json()["version"]["warnings"] if one["code"] == OVERRIDDEN)
+    assert (warning["path"], warning["line"]) == ("/force_model", 1)
+    assert "HEADRACE_FORCE_MODEL" in warning["message"]
+    (row,) = (one for one in effective["rows"] if one["path"] == "/force_model")
+    assert (row["value"], row["origin"]["text"]) == ("m9", "environment:HEADRACE_FORCE_MODEL")
+    assert [one["value"] for one in row["overridden"]] == ["m8"]
+    assert effective["document"]["force_model"] == "m8"

@@ -245,12 +245,25 @@ def test_a_plan_prints_what_it_would_do_and_saves_nothing(
     document.write_text("pipeline: [format]\n")
 
     assert main(["plan", str(document), "--target", "tenant/orchid", "--out", str(out)]) == 2
-    assert "1 tenants affected" in capsys.readouterr().out
+    assert "1 tenant affected" in capsys.readouterr().out
     assert json.loads(out.read_text())["plan_hash"]
     document.write_text(WRONG)
     assert main(["plan", str(document), "--target", "tenant/orchid"]) == 3
     assert f"{document}:2:1: error[config.unknown_key]" in capsys.readouterr().out
     assert ConfigVersion.objects.count() == before
+
+
+@pytest.mark.usefixtures("forced")
+def test_case_k_19_a_plan_and_a_check_warn_of_what_overrides_them(
+    document: Path, deployment: Tenant, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document.write_text("pipeline: [format]\nforce_model: m8\n")
+
+    for command, exit_code in (("plan", 2), ("validate", 0)):
+        assert main([command, str(document), "--target", "tenant/orchid"]) == exit_code
+        printed = capsys.readouterr().out
+        assert "warning[config.overridden_by_environment]: force_model has no effect" in printed
+        assert "HEADRACE_FORCE_MODEL=m9" in printed
 
 
 def test_presets_are_listed_cloned_promoted_and_looked_up(

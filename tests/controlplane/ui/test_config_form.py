@@ -7,9 +7,11 @@ import re
 import pytest
 from django.test import Client
 
-from controlplane.accounts.models import Tenant, User
+from controlplane.accounts.models import Organisation, Tenant, User
 from controlplane.configs.actions import save_version
 from controlplane.configs.documents import document_of
+from controlplane.configs.models import ConfigDocument, Preset
+from controlplane.configs.presets import Beginning, create_preset
 from controlplane.ui.form_controls import in_order
 from tests.controlplane.ui.conftest import Browser
 
@@ -144,6 +146,54 @@ def test_a_late_form_shows_the_three_texts(client: Client, admin: User, tenant: 
     answer = client.post("/config/orchid/form", {**form, "message": "late"})
 
     assert answer.status_code == 409
+
+
+def test_a_form_of_a_draft_begun_on_an_older_version_is_late_as_well(
+    client: Client, admin: User, tenant: Tenant
+) -> None:
+    client.post("/config/orchid/check", {"source": TEXT + "# mine\n", "based_on": 1})
+    save_version(document_of(tenant), TEXT + "mode: sync\n", "meanwhile", admin)
+    form = fields(client.get("/config/orchid/form").content.decode())
+
+    shown = client.post("/config/orchid/form", {**form, "show": "text"}).content.decode()
+    answer = client.post("/config/orchid/form", {**form, "message": "late"})
+
+    assert 'name="based_on" value="1"' in shown
+    assert answer.status_code == 409
+
+
+def test_a_form_without_a_message_is_not_saved_and_keeps_its_base(
+    client: Client, admin: User, tenant: Tenant
+) -> None:
+    form = fields(client.get("/config/orchid/form").content.decode())
+    save_version(document_of(tenant), TEXT + "mode: sync\n", "meanwhile", admin)
+
+    answer = client.post("/config/orchid/form", {**form, "message": ""})
+    page = answer.content.decode()
+
+    assert answer.status_code == 422
+    assert "Not saved. Say in a few words" in page
+    assert 'class="banner watch said"' in page
+    assert 'name="based_on" value="1"' in page
+
+
+def test_what_a_preset_extends_is_changed_in_its_form(
+    client: Client, admin: User, organisation: Organisation
+) -> None:
+    first = Beginning(source="extends: cache\n", message="first")
+    made = create_preset(organisation, "lean", first, admin)
+    address = f"/config/{made.document.uid}/form"
+    form = fields(client.get(address).content.decode())
+
+    client.post(address, {**form, "/extends": "safe", "message": "another"})
+
+    head = document_of_preset(made).head
+    assert head
+    assert head.source == "extends: safe\n"
+
+
+def document_of_preset(preset: Preset) -> ConfigDocument:
+    return ConfigDocument.objects.get(pk=preset.document_id)
 
 
 @pytest.mark.parametrize(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 from django.test import Client
 
@@ -154,3 +156,35 @@ def test_the_effective_document_can_be_taken_away(
 
     assert expected in answer.content.decode()
     assert "attachment" in answer["content-disposition"]
+
+
+@pytest.mark.usefixtures("forced")
+def test_case_k_19_the_effective_view_names_the_environment_that_wins(
+    client: Client, tenant: Tenant, admin: User
+) -> None:
+    save_version(document_of(tenant), "pipeline: [mask]\nforce_model: m8\n", "m8", admin)
+
+    for show in ("", "?show=own"):
+        page = client.get(f"/config/orchid/effective{show}").content.decode()
+        row = re.findall(r"<tr>.*?force_model.*?</tr>", page, re.DOTALL)[0]
+        assert "<code>m9</code>" in row
+        assert "HEADRACE_FORCE_MODEL, environment of the node" in row
+        assert "<s><code>m8</code></s>" in row
+        assert "tenant, line 2" in row
+    assert "<code>HEADRACE_DERIVE=v2</code>" in page
+    text = client.get("/config/orchid/effective.yaml").content.decode()
+    assert text.startswith("# HEADRACE_FORCE_MODEL=m9 in the environment of the node is above")
+
+
+@pytest.mark.usefixtures("forced")
+def test_case_k_19_a_save_names_what_overrides_it(client: Client, tenant: Tenant) -> None:
+    body = {"source": "force_model: m8\n", "message": "a model", "based_on": 0}
+    page = client.post("/config/orchid", body, follow=True).content.decode()
+
+    said = "force_model has no effect here: HEADRACE_FORCE_MODEL of the node counts instead."
+    assert f"{said} The node was started with" in page
+    assert "config.overridden_by_environment" in page
+    client.post("/config/orchid", {**body, "source": "mode: sync\n", "based_on": 1})
+    client.get("/config/orchid")
+    back = client.post("/config/orchid/versions/1/restore", {"based_on": 2}, follow=True)
+    assert f"{said} The node was started with" in back.content.decode()

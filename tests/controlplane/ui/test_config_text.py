@@ -261,3 +261,49 @@ def test_the_server_default_is_read_by_an_admin_and_written_by_a_manager(
 def test_nobody_who_has_not_signed_in_sees_anything(tenant: Tenant) -> None:
     for path in ("/config", "/config/orchid", "/presets", "/docs/errors"):
         assert Client().get(path).status_code == 302
+
+
+def test_a_draft_begun_on_an_older_version_meets_the_newer_one_when_it_is_saved(
+    client: Client, tenant: Tenant, admin: User
+) -> None:
+    """08 K-07: the page that shows the draft again must not pass it off as the newest text."""
+    document = document_of(tenant)
+    save_version(document, RIGHT, "first", admin)
+    client.post("/config/orchid/check", {"source": RIGHT + "# mine\n", "based_on": 1})
+    save_version(document_of(tenant), RIGHT + "mode: sync\n", "theirs", admin)
+
+    page = client.get("/config/orchid").content.decode()
+    based_on = int(re.findall(r'name="based_on" value="(\d+)"', page)[0])
+    client.post("/config/orchid/check", {"source": RIGHT + "# mine\n", "based_on": based_on})
+
+    assert "Version 2 was saved after this draft was begun" in page
+    assert saved(client, shown_text(page), based_on=based_on).status_code == 409  # type: ignore[attr-defined]
+    assert "was saved after this draft" in client.get("/config/orchid").content.decode()
+
+
+def test_saving_the_same_text_again_says_that_nothing_was_saved(
+    client: Client, tenant: Tenant
+) -> None:
+    saved(client, RIGHT)
+    client.get("/config/orchid")
+    saved(client, RIGHT, based_on=1)
+
+    page = client.get("/config/orchid").content.decode()
+    assert "Nothing was saved: this is the text of version 1 already." in page
+    assert "saved and published" not in page
+
+
+def test_a_fix_that_is_not_made_is_not_told_as_done(client: Client, tenant: Tenant) -> None:
+    gone = {"source": RIGHT, "fix": "config.removed_key /components/extract_llm/per_output"}
+    made = {"source": "mod: sync\n", "fix": "config.unknown_key /mod"}
+
+    assert 'class="banner watch said"' in client.post("/config/orchid/fix", gone).content.decode()
+    assert 'class="banner ok said"' in client.post("/config/orchid/fix", made).content.decode()
+
+
+def test_a_fix_says_what_it_writes_as_the_document_would(client: Client, tenant: Tenant) -> None:
+    body = {"source": "pipeline: mask, format\n", "based_on": 0}
+
+    page = client.post("/config/orchid/check", body).content.decode()
+
+    assert "Apply fix: set pipeline to [mask, format]" in page

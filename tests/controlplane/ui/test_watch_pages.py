@@ -236,6 +236,17 @@ def test_nodes_always_say_their_denominator(everyone: Client, tenant: Tenant) ->
     assert "Loss counters there are unknown" in page
 
 
+@pytest.mark.usefixtures("forced")
+def test_a_node_says_what_its_environment_sets_above_every_document(everyone: Client) -> None:
+    """08 K-19."""
+    a_stream("node-a")
+
+    page = text_of(everyone, "/nodes/node-a")
+
+    assert "HEADRACE_FORCE_MODEL=m9" in page
+    assert "HEADRACE_DERIVE=v2" in page
+
+
 def test_a_node_names_no_tenant_of_others(
     browser: Browser, viewer: User, tenant: Tenant, other_tenant: Tenant
 ) -> None:

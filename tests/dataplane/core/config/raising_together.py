@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from dataplane.core.config.deployment import Ability, Endpoint, Policy
+from dataplane.core.config.imposed import Imposed
 from dataplane.core.config.layers import Layer
 from dataplane.core.config.presets import Preset
 from tests.dataplane.core.config.checking import CONTEXT, RUNNABLE
@@ -90,6 +91,7 @@ ACROSS = [
 ]  # fmt: skip
 ARCHIVED = Preset("old", 3, "pipeline: [mask]\n", archived=True)
 LOOP = (Preset("a", 1, "extends: b\n"), Preset("b", 1, "extends: a\n"))
+MODEL = Imposed("HEADRACE_FORCE_MODEL", "m9", "/force_model", "m9")
 REFERENCES = [
     pytest.param("preset: hous\n", CONTEXT, "config.preset_not_found 1:9 /preset", id="not_found"),
     pytest.param(
@@ -131,6 +133,10 @@ REFERENCES = [
     pytest.param(
         "force_model: m9\n", here(priced=("m8", "n*")), "config.model_unpriced 1:14 /force_model",
         id="model_unpriced",
+    ),
+    pytest.param(
+        "force_model: m8\n", here(imposed=(MODEL,)),
+        "config.overridden_by_environment 1:14 /force_model", id="K-19-overridden",
     ),
     pytest.param(
         "pipeline: [mask]\n", here(nodes=(Ability("n1", frozenset()),)),

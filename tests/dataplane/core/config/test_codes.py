@@ -58,7 +58,7 @@ def test_a_node_knows_the_schemas_that_it_can_read(code: str, version: int) -> N
 
 
 def test_every_code_has_a_fixture() -> None:
-    """04 V-01: every code of 04 section 2.5, and no other, is worded and raised."""
+    """04 V-01: every code of 04 section 2.5 and of 08, and no other, is worded and raised."""
     raised = {str(fixture.values[2]).split()[0] for fixture in FIXTURES} | set(OF_A_NODE)
 
     assert raised == set(WORDINGS) == set(CODES)
