@@ -39,6 +39,7 @@ class Turn(IntEnum):
 
     REPORTS = 0x68720001
     SET_UP = 0x68720002
+    ATTEMPTS = 0x68720003
 
 
 def take_turn(turn: Turn, alias: str) -> None:
@@ -49,6 +50,15 @@ def take_turn(turn: Turn, alias: str) -> None:
     if connection.vendor == "postgresql":
         with connection.cursor() as cursor:
             cursor.execute("SELECT pg_advisory_xact_lock(%s)", [turn.value])
+
+
+def hold(row: Model, *fields: str) -> None:
+    """Within a transaction: read these fields of the row anew, and let nobody else change it until
+    its end. Whoever loaded it may have waited for somebody who did.
+    """
+    row.refresh_from_db(
+        fields=fields, from_queryset=type(row)._base_manager.select_for_update(of=("self",))
+    )
 
 
 @contextmanager

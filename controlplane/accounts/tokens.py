@@ -17,6 +17,7 @@ from controlplane.accounts.models import ApiToken, Membership, Organisation, Ten
 from controlplane.accounts.roles import PERMISSIONS
 from controlplane.accounts.scopes import Principal, Scope, person_behind
 from controlplane.audit.actions import Actor, Subject, record
+from controlplane.databases import hold
 
 TOKEN_DAYS = 90
 MAX_TOKEN_DAYS = 365
@@ -29,13 +30,15 @@ SEEN_EVERY = timedelta(seconds=30)
 class TokenTerms:
     """What a token may. scopes: permission names; ip_allow: networks in CIDR form, () for any.
 
-    organisation, tenant: where it may it, None for wherever its maker may.
+    organisation, tenant: where it may it, None for wherever its maker may. until: when it is over
+    at the latest, however many days it was given.
     """
 
     scopes: Sequence[str] = tuple(sorted(PERMISSIONS[Membership.Role.MANAGER]))
     organisation: Organisation | None = None
     tenant: Tenant | None = None
     days: int = TOKEN_DAYS
+    until: datetime | None = None
     ip_allow: Sequence[str] = ()
 
 
@@ -52,12 +55,13 @@ def issue_token(
 
 
 def _drafted(user: User, name: str, terms: TokenTerms) -> ApiToken:
-    longest = longest_days(terms)
+    longest = longest_days(terms, user)
     if not 1 <= terms.days <= longest:
         raise ValidationError(f"A token lives for 1 to {longest} days.")
     unknown = set(terms.scopes) - PERMISSIONS[Membership.Role.MANAGER]
     if unknown or not terms.scopes:
         raise ValidationError(f"Unknown scopes: {', '.join(sorted(unknown)) or 'none given'}.")
+    ends = timezone.now() + timedelta(days=terms.days)
     return ApiToken(
         name=name.strip(),
         organisation=terms.organisation,
@@ -65,15 +69,25 @@ def _drafted(user: User, name: str, terms: TokenTerms) -> ApiToken:
         created_by=user,
         scopes=sorted(set(terms.scopes)),
         ip_allow=[_network(text) for text in terms.ip_allow],
-        expires_at=timezone.now() + timedelta(days=terms.days),
+        expires_at=min(ends, terms.until or ends),
     )
 
 
-def longest_days(token: ApiToken | TokenTerms) -> int:
-    """What the policy of its organisation says; for the deployment the default of policies."""
+def longest_days(token: ApiToken | TokenTerms, maker: User) -> int:
+    """What the policy of its organisation says.
+
+    A token that is good wherever its maker may is bound by each organisation that the maker
+    belongs to, or none of them could rely on its policy.
+    """
     organisation = token.tenant.organisation if token.tenant else token.organisation
-    policy = organisation.policy if organisation else {}
-    return int(policy.get("max_token_days", MAX_TOKEN_DAYS))
+    if organisation is not None:
+        return _longest_in(organisation)
+    own = Organisation.objects.filter(memberships__user=maker)
+    return min((MAX_TOKEN_DAYS, *map(_longest_in, own)))
+
+
+def _longest_in(organisation: Organisation) -> int:
+    return int(organisation.policy.get("max_token_days", MAX_TOKEN_DAYS))
 
 
 def _network(text: str) -> str:
@@ -103,6 +117,7 @@ def rotate_token(
     token: ApiToken, by: Actor | None, *, overlap: timedelta = OVERLAP
 ) -> tuple[ApiToken, str]:
     """A new token of the same terms; the old one works on for the overlap of 0 to 7 days."""
+    hold(token, "revoked_at", "expires_at")
     now = timezone.now()
     if token.revoked_at is not None or token.expires_at <= now:
         raise ValidationError("A token that is revoked or over cannot be rotated.")
@@ -116,7 +131,7 @@ def rotate_token(
         scopes=token.scopes,
         ip_allow=token.ip_allow,
         rotated_from=token,
-        expires_at=now + min(lifetime, timedelta(days=longest_days(token))),
+        expires_at=now + min(lifetime, timedelta(days=longest_days(token, token.created_by))),
     )
     before = {"expires_at": token.expires_at.isoformat()}
     token.expires_at = until
@@ -136,6 +151,7 @@ def checked_overlap(overlap: timedelta) -> timedelta:
 @transaction.atomic
 def revoke_token(token: ApiToken, by: Actor | None) -> ApiToken:
     """Stop accepting it; doing so twice changes nothing."""
+    hold(token, "revoked_at")
     if token.revoked_at is not None:
         return token
     token.revoked_at = timezone.now()

@@ -51,11 +51,11 @@ def end_token(request: HttpRequest, uid: str) -> dict[str, Any]:
     router, "GET", "/me/tokens", scope="", tenancy="self", response={200: schemas.TokensOut}
 )  # fmt: skip
 def list_my_tokens(request: HttpRequest) -> dict[str, Any]:
-    """The tokens that speak for the caller."""
-    user = _user(scope_of(request))
-    rows = ApiToken.objects.filter(created_by=user).order_by("-id")
+    """The tokens that speak for the caller; to a token itself and what it may manage."""
+    scope = scope_of(request)
+    rows = ApiToken.objects.filter(created_by=_user(scope)).order_by("-id")
     found = rows.select_related("created_by", "organisation", "tenant")
-    return {"items": [shown.token(row) for row in found]}
+    return {"items": [shown.token(row) for row in found if _reaches(scope, row)]}
 
 
 @operation(
@@ -71,7 +71,7 @@ def add_token(request: HttpRequest, body: schemas.NewToken) -> Any:
 
 
 def _terms(scope: Scope, body: schemas.NewToken) -> TokenTerms:
-    """ "" and an absent place are everywhere; where a token asks, its own place and networks."""
+    """ "" and an absent place are everywhere; where a token asks, its own place, networks, end."""
     asking = scope.principal.token if scope.principal else None
     tenant = _tenant(scope, body.tenant) if body.tenant else None
     organisation = _organisation(scope, body.organisation) if body.organisation else None
@@ -86,6 +86,7 @@ def _terms(scope: Scope, body: schemas.NewToken) -> TokenTerms:
         organisation=organisation,
         tenant=tenant,
         days=body.days,
+        until=asking.expires_at if asking else None,
         ip_allow=(asking.ip_allow if asking else None) or body.ip_allow,
     )
 
@@ -119,9 +120,11 @@ def _organisation(scope: Scope, uid: str) -> Organisation:
     response={201: schemas.TokenText},
 )  # fmt: skip
 def replace_token(request: HttpRequest, uid: str, body: schemas.Rotation) -> Any:
-    """The same terms under a new text; a token may replace itself so."""
-    overlap = timedelta(hours=body.overlap_h)
-    made, text = rotate_token(_own(request, uid), scope_of(request).principal, overlap=overlap)
+    """The same terms under a new text; a token may replace itself so, and no other."""
+    found, principal = _own(request, uid), scope_of(request).principal
+    if principal is not None and principal.token not in (None, found):
+        raise forbidden("policy.forbidden", "A token replaces itself alone. Use that token for it.")
+    made, text = rotate_token(found, principal, overlap=timedelta(hours=body.overlap_h))
     return Status(201, {**shown.token(made), "token": text})
 
 
@@ -136,13 +139,15 @@ def end_my_token(request: HttpRequest, uid: str) -> dict[str, Any]:
 
 def _own(request: HttpRequest, uid: str) -> ApiToken:
     """One's own: every one for a person who signed in, itself or what it may manage for a token."""
-    scope = scope_of(request)
-    found = _named(uid)
-    is_mine = found is not None and found.created_by == _user(scope)
-    is_itself = scope.principal is not None and scope.principal.token == found
-    if found is None or not is_mine or not (is_itself or may_manage(scope, found)):
+    scope, found = scope_of(request), _named(uid)
+    if found is None or found.created_by != _user(scope) or not _reaches(scope, found):
         raise not_found()
     return found
+
+
+def _reaches(scope: Scope, token: ApiToken) -> bool:
+    is_itself = scope.principal is not None and scope.principal.token == token
+    return is_itself or may_manage(scope, token)
 
 
 def _managed(request: HttpRequest, uid: str) -> ApiToken:

@@ -145,17 +145,32 @@ def test_use_is_written_down_at_most_every_half_minute(
 def test_a_token_lives_ninety_days_unless_told_and_no_longer_than_the_policy(
     tenant: Tenant, admin: User
 ) -> None:
+    usual, _ = issue(admin)
     organisation = tenant.organisation
     organisation.policy["max_token_days"] = 30
     organisation.save(update_fields=["policy"])
-    usual, _ = issue(admin)
 
     assert (usual.expires_at - usual.created_at).days in (89, 90)
     assert issue(admin, organisation=organisation, days=30)
     for refused in ({"organisation": organisation, "days": 31}, {"tenant": tenant, "days": 90},
-                    {"days": 366}, {"days": 0}):  # fmt: skip
+                    {"days": 31}, {"days": 0}):  # fmt: skip
         with pytest.raises(ValidationError):
             issue(admin, **refused)
+
+
+def test_a_token_of_no_place_is_bound_by_every_organisation_of_its_maker(
+    tenant: Tenant, other_tenant: Tenant, admin: User, manager: User
+) -> None:
+    for organisation, days in ((tenant.organisation, 3650), (other_tenant.organisation, 7)):
+        organisation.policy["max_token_days"] = days
+        organisation.save(update_fields=["policy"])
+    assert issue(admin, days=365)
+    members.set_member(admin, other_tenant.organisation, "viewer", None)
+
+    for user, days in ((admin, 8), (manager, 366)):
+        with pytest.raises(ValidationError):
+            issue(user, days=days)
+    assert issue(admin, days=7)
 
 
 @pytest.mark.parametrize(
@@ -180,6 +195,19 @@ def test_rotation_gives_a_token_of_the_same_terms_and_the_old_one_a_day(
     left = old.expires_at - timezone.now()
     assert timedelta(hours=23) < left <= timedelta(hours=24)
     assert fresh.expires_at - timezone.now() > timedelta(days=89)
+
+
+def test_a_token_that_was_revoked_meanwhile_is_not_rotated(admin: User) -> None:
+    token, _ = issue(admin)
+    loaded_before = ApiToken.objects.get(pk=token.pk)
+    revoke_token(token, admin)
+
+    with pytest.raises(ValidationError):
+        rotate_token(loaded_before, admin)
+    revoke_token(loaded_before, admin)
+
+    assert ApiToken.objects.get() == token
+    assert AuditEvent.objects.filter(action="token.revoke").count() == 1
 
 
 def test_without_an_overlap_the_old_token_ends_at_once(admin: User) -> None:

@@ -87,7 +87,7 @@ LINES: dict[str, tuple[tuple[int, ...], Any]] = {
     "DELETE /me/sessions/{ses}": (BY_HAND, None),
     "GET /me/tokens": (LISTS, None),
     "POST /me/tokens": ((NOBODY, *(MADE,) * 5), {"name": "ci", "scopes": ["config:read"]}),
-    "POST /me/tokens/{tok}/rotate": (admins_own(MADE), {}),
+    "POST /me/tokens/{tok}/rotate": (admins_own(FORBIDDEN), {}),  # each replaces itself alone
     "DELETE /me/tokens/{tok}": (admins_own(OK), None),
     "GET /tokens": (ADMINS, None),
     "DELETE /tokens/{tok}": (writes(OK), None),
