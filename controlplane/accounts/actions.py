@@ -25,6 +25,9 @@ from controlplane.accounts.models import (
 from controlplane.accounts.policies import checked_policy
 from controlplane.accounts.tokens import OVERLAP, checked_overlap
 from controlplane.audit.actions import Actor, Subject, record
+from controlplane.databases import hold
+
+LIMITS = ("label", "rpm_limit", "concurrent_limit")  # of a tenant, with what people call it
 
 
 @transaction.atomic
@@ -54,11 +57,15 @@ def create_tenant(
 
 @transaction.atomic
 def change_organisation(
-    organisation: Organisation, *, name: str, policy: Mapping[str, Any], by: Actor | None
+    organisation: Organisation, *, name: str | None, policy: Mapping[str, Any], by: Actor | None
 ) -> Organisation:
-    """Another name, other rules for its tenants; ValidationError for a rule that is none."""
+    """Another name, other rules for its tenants; ValidationError for a rule that is none.
+
+    name: None leaves it. policy: the rules that change; the others stay.
+    """
+    hold(organisation, "name", "policy")
     before = {"name": organisation.name, "policy": organisation.policy}
-    organisation.name = name.strip()
+    organisation.name = organisation.name if name is None else name.strip()
     organisation.policy = checked_policy({**organisation.policy, **policy})
     organisation.full_clean()
     organisation.save(update_fields=["name", "policy"])
@@ -71,22 +78,30 @@ def change_organisation(
 
 @transaction.atomic
 def change_tenant(
-    tenant: Tenant, *, label: str, rpm_limit: int, concurrent_limit: int, by: Actor | None
+    tenant: Tenant,
+    *,
+    label: str | None = None,
+    rpm_limit: int | None = None,
+    concurrent_limit: int | None = None,
+    by: Actor | None,
 ) -> Tenant:
-    """What people call it and how much it may send; 0 is no limit."""
-    before = _tenant_state(tenant)
-    tenant.label, tenant.rpm_limit = label.strip(), rpm_limit
-    tenant.concurrent_limit = concurrent_limit
+    """What people call it and how much it may send, 0 for no limit; None leaves what there is."""
+    hold(tenant, *LIMITS)
+    before = _limits(tenant)
+    wanted = {"label": label, "rpm_limit": rpm_limit, "concurrent_limit": concurrent_limit}
+    for name, value in wanted.items():
+        if value is not None:
+            setattr(tenant, name, value)
+    tenant.label = tenant.label.strip()
     tenant.full_clean()
-    tenant.save(update_fields=["label", "rpm_limit", "concurrent_limit"])
-    record("tenant.change", subject_of(tenant), by, before=before, after=_tenant_state(tenant))
+    tenant.save(update_fields=LIMITS)
+    record("tenant.change", subject_of(tenant), by, before=before, after=_limits(tenant))
     published.publish_tenant(tenant, by)
     return tenant
 
 
-def _tenant_state(tenant: Tenant) -> dict[str, Any]:
-    names = ("label", "rpm_limit", "concurrent_limit")
-    return {name: getattr(tenant, name) for name in names}
+def _limits(tenant: Tenant) -> dict[str, Any]:
+    return {name: getattr(tenant, name) for name in LIMITS}
 
 
 @transaction.atomic
@@ -144,6 +159,7 @@ def rotate_key(
     key: DataPlaneKey, by: Actor | None, *, overlap: timedelta = OVERLAP
 ) -> tuple[DataPlaneKey, str]:
     """A key that takes over from this one, which works on for the overlap of 0 to 7 days."""
+    hold(key, "revoked_at", "expires_at")
     now = timezone.now()
     if not key.is_live(now):
         raise ValidationError("A key that is revoked or expired cannot be rotated.")
@@ -167,6 +183,7 @@ def _as_long(key: DataPlaneKey, now: datetime) -> datetime | None:
 @transaction.atomic
 def revoke_key(key: DataPlaneKey, by: Actor | None) -> DataPlaneKey:
     """Stop accepting the key; doing so twice changes nothing."""
+    hold(key, "revoked_at")
     if key.revoked_at is not None:
         return key
     key.revoked_at = timezone.now()

@@ -73,9 +73,9 @@ def patch_organisation(
 ) -> schemas.OrganisationOut:
     """Its name and the rules of its policy; what is left out stays."""
     found = organisation_of(request, uid, TENANTS)
-    name = found.name if body.name is None else body.name
     by = scope_of(request).principal
-    return shown.organisation(change_organisation(found, name=name, policy=body.policy, by=by))
+    changed = change_organisation(found, name=body.name, policy=body.policy, by=by)
+    return shown.organisation(changed)
 
 
 # ---- members ----------------------------------------------------------------------------------

@@ -52,13 +52,7 @@ def patch_tenant(
 ) -> schemas.TenantOut:
     """Its label and its limits; what is left out stays."""
     found = tenant_of(request, uid, WRITE)
-    wanted = {name: value for name, value in body.model_dump().items() if value is not None}
-    now = {
-        "label": found.label,
-        "rpm_limit": found.rpm_limit,
-        "concurrent_limit": found.concurrent_limit,
-    }
-    return _shown(change_tenant(found, **{**now, **wanted}, by=scope_of(request).principal))
+    return _shown(change_tenant(found, **body.model_dump(), by=scope_of(request).principal))
 
 
 @operation(

@@ -11,6 +11,8 @@ from django.core.exceptions import ValidationError
 from django.db import IntegrityError, transaction
 
 from controlplane.accounts.actions import (
+    change_organisation,
+    change_tenant,
     choose_upstream,
     create_organisation,
     create_tenant,
@@ -166,6 +168,23 @@ def test_a_slug_that_cannot_stand_in_a_path_is_refused(
 ) -> None:
     with pytest.raises(ValidationError):
         create_tenant(organisation, slug=slug, by=None)
+
+
+def test_who_changes_one_thing_undoes_nothing_that_somebody_else_changed_meanwhile(
+    tenant: Tenant,
+) -> None:
+    loaded_before = Tenant.objects.select_related("organisation").get()
+    change_tenant(tenant, rpm_limit=60, by=None)
+    change_organisation(tenant.organisation, name=None, policy={"max_token_days": 7}, by=None)
+
+    change_tenant(loaded_before, label="Orchid", by=None)
+    stricter = {"llm_components": "deny"}
+    change_organisation(loaded_before.organisation, name=None, policy=stricter, by=None)
+
+    found = Tenant.objects.select_related("organisation").get()
+    policy = found.organisation.policy
+    assert (found.label, found.rpm_limit) == ("Orchid", 60)
+    assert (policy["max_token_days"], policy["llm_components"]) == (7, "deny")
 
 
 def test_a_slug_is_unique_in_its_organisation_only(

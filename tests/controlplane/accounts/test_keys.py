@@ -76,6 +76,19 @@ def test_both_keys_work_during_a_rotation_and_belong_to_one_principal(tenant: Te
     assert list(keys_of(tenant)) == [fresh, old]
 
 
+def test_a_key_that_was_revoked_meanwhile_is_not_rotated(tenant: Tenant) -> None:
+    key, _ = issue_key(tenant, "ci", None)
+    loaded_before = DataPlaneKey.objects.select_related("tenant__organisation").get()
+    revoke_key(key, None)
+
+    with pytest.raises(ValidationError):
+        rotate_key(loaded_before, None)
+    revoke_key(loaded_before, None)
+
+    assert DataPlaneKey.objects.get() == key
+    assert AuditEvent.objects.filter(action="key.revoke").count() == 1
+
+
 def test_without_an_overlap_the_old_key_leaves_at_once(tenant: Tenant) -> None:
     old, _ = issue_key(tenant, "ci", None)
 
