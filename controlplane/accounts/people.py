@@ -10,19 +10,15 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 
-from controlplane.accounts import second_factor, secrets, websessions
+from controlplane.accounts import attempts, second_factor, secrets, websessions
 from controlplane.accounts.members import has_other_managers
-from controlplane.accounts.models import PasswordReset, SignInAttempt, User
+from controlplane.accounts.models import PasswordReset, User
 from controlplane.accounts.problems import LastManagerError, LinkError
 from controlplane.audit.actions import Actor, Subject, record
 
-ATTEMPTS_PER_WINDOW = 5
-WINDOW = timedelta(minutes=1)
 RESET_LIFETIME = timedelta(hours=1)
-
-
-class TooManyAttemptsError(Exception):
-    """More than five failed tries within a minute for the account or the address."""
+LONGEST_EMAIL = 254
+NO_ADDRESS = "what is no address"  # it may be a password in the wrong field
 
 
 @transaction.atomic
@@ -70,10 +66,10 @@ def change_password(user: User, *, current: str, new: str) -> None:
     ValidationError when the current password is wrong or the new one too weak;
     TooManyAttemptsError as at the sign-in.
     """
-    attempts = _count_attempts((f"password {user.uid}",))
+    tried = attempts.counted(f"password {user.uid}")
     if not user.check_password(current):
         raise ValidationError("The current password is another one.")
-    SignInAttempt.objects.filter(pk__in=attempts).delete()
+    attempts.forgiven(tried)
     set_password(user, new, user)
 
 
@@ -126,44 +122,39 @@ def reset_password(link: str, password: str) -> User:
 def verify_sign_in(*, email: str, password: str, address: str) -> User | None:
     """The person, or None for a wrong pair; TooManyAttemptsError before the pair is looked at.
 
-    An unknown address takes as long as a wrong password. Only failures count towards the limit,
-    but each try is counted before it is decided, so that parallel ones do not slip through.
-    Somebody with a second factor is in only after verify_code.
+    An unknown address takes as long as a wrong password. Somebody with a second factor is in only
+    after verify_code.
     """
-    email = email.strip().lower()
-    attempts = _count_attempts((f"account {email}"[:300], f"address {address}"[:300]))
+    email = _as_kept(email)
+    tried = attempts.counted(f"account {email}", f"address {address}")
     user = authenticate(username=email, password=password)
     if user is None:
-        record("session.refuse", Subject("", email), None, after={"address": address})
+        label = email if "@" in email else NO_ADDRESS
+        record("session.refuse", Subject("", label), None, after={"address": address})
         return None
     if not isinstance(user, User):
         raise TypeError(type(user))
-    SignInAttempt.objects.filter(pk__in=attempts).delete()
+    attempts.forgiven(tried)
     if not second_factor.has_one(user):
         record("session.open", _user(user), user, after={"address": address})
     return user
 
 
+def _as_kept(email: str) -> str:
+    """As accounts have it: in lower case, and no longer and with no character that none has."""
+    return "".join(each for each in email.strip().lower() if each.isprintable())[:LONGEST_EMAIL]
+
+
 def verify_code(user: User, code: str, address: str) -> bool:
     """The second step of a sign-in; TooManyAttemptsError as in the first."""
-    attempts = _count_attempts((f"code {user.uid}", f"address {address}"[:300]))
+    tried = attempts.counted(second_factor.subject_of(user), f"address {address}")
     after = {"address": address, "second_factor": True}
     if not second_factor.accepts(user, code):
         record("session.refuse", _user(user), None, after=after)
         return False
-    SignInAttempt.objects.filter(pk__in=attempts).delete()
+    attempts.forgiven(tried)
     record("session.open", _user(user), user, after=after)
     return True
-
-
-@transaction.atomic
-def _count_attempts(subjects: tuple[str, ...]) -> list[int]:
-    since = timezone.now() - WINDOW
-    SignInAttempt.objects.filter(at__lt=since).delete()
-    for subject in subjects:
-        if SignInAttempt.objects.filter(subject=subject).count() >= ATTEMPTS_PER_WINDOW:
-            raise TooManyAttemptsError
-    return [SignInAttempt.objects.create(subject=subject).pk for subject in subjects]
 
 
 def _user(user: User) -> Subject:

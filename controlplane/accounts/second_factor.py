@@ -17,7 +17,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 
-from controlplane.accounts import totp
+from controlplane.accounts import attempts, totp
 from controlplane.accounts.models import Membership, RecoveryCode, SecondFactor, User
 from controlplane.accounts.sealing import Sealed
 from controlplane.accounts.secrets import base32, digest_of
@@ -77,21 +77,34 @@ def confirm(user: User, code: str) -> Sequence[str]:
     return _fresh_codes(user)
 
 
-@transaction.atomic
 def renew_codes(user: User, code: str) -> Sequence[str]:
-    """New recovery codes in place of the earlier ones; ValidationError for a wrong code."""
-    if not _is_right(user, code):
-        raise ValidationError(WRONG)
-    record("user.renew_recovery_codes", Subject(user.uid, user.email), user)
-    return _fresh_codes(user)
+    """New recovery codes in place of the earlier ones.
+
+    ValidationError for a wrong code; TooManyAttemptsError as at the sign-in.
+    """
+    _prove(user, code)
+    with transaction.atomic():
+        record("user.renew_recovery_codes", Subject(user.uid, user.email), user)
+        return _fresh_codes(user)
 
 
-@transaction.atomic
 def give_up(user: User, code: str) -> None:
-    """The person's own deed; ValidationError for a wrong code."""
+    """The person's own deed; refused in the same way."""
+    _prove(user, code)
+    remove(user, user)
+
+
+def _prove(user: User, code: str) -> None:
+    """That whoever sits at an open session has the authenticator, too."""
+    tried = attempts.counted(subject_of(user))
     if not _is_right(user, code):
         raise ValidationError(WRONG)
-    remove(user, user)
+    attempts.forgiven(tried)
+
+
+def subject_of(user: User) -> str:
+    """What guesses of the person's codes are counted for, wherever they are made."""
+    return f"code {user.uid}"
 
 
 @transaction.atomic
@@ -122,6 +135,7 @@ def codes_left(user: User) -> int:
     return RecoveryCode.objects.filter(user=user, used_at=None).count()
 
 
+@transaction.atomic
 def _is_right(user: User, code: str) -> bool:
     held = SecondFactor.objects.select_for_update().filter(user=user, confirmed_at__isnull=False)
     factor = held.first()

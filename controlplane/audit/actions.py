@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from django.db import transaction
 
 from controlplane.audit import chain
-from controlplane.audit.models import AuditEvent, TrailHead
+from controlplane.audit.models import LONGEST_ACTOR, LONGEST_OBJECT, AuditEvent, TrailHead
 from controlplane.audit.origin import current
 
 SYSTEM = "system"
@@ -45,7 +45,10 @@ def record(
     after: Mapping[str, Any] | None = None,
     reason: str = "",
 ) -> AuditEvent:
-    """One appended event; `by` None is the product itself (a command, a migration)."""
+    """One appended event; `by` None is the product itself (a command, a migration).
+
+    Names are copied as far as their columns reach.
+    """
     head = TrailHead.objects.select_for_update().get_or_create(id=1)[0]
     origin = current()
     actor_uid = by.actor_uid if by else ""
@@ -54,12 +57,12 @@ def record(
         action=action,
         actor_kind=chain.actor_kind(actor_uid),
         actor_uid=actor_uid,
-        actor_label=by.actor_label if by else SYSTEM,
+        actor_label=(by.actor_label if by else SYSTEM)[:LONGEST_ACTOR],
         via=origin.via,
         ip=origin.ip,
         request_id=origin.request_id,
         object_uid=subject.uid,
-        object_label=subject.label,
+        object_label=subject.label[:LONGEST_OBJECT],
         organisation_uid=subject.organisation,
         before=_as_stored(before),
         after=_as_stored(after),

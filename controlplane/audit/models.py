@@ -7,6 +7,8 @@ from django.utils import timezone
 
 from controlplane.identifiers import uid_field
 
+LONGEST_ACTOR, LONGEST_OBJECT = 254, 200
+
 
 class TrailHead(models.Model):
     """The single row that names the newest event.
@@ -37,13 +39,13 @@ class AuditEvent(models.Model):
     organisation_uid = models.CharField(max_length=32, blank=True, db_index=True)
     actor_kind = models.CharField(max_length=6, default="system")
     actor_uid = models.CharField(max_length=32, blank=True)
-    actor_label = models.CharField(max_length=254)
+    actor_label = models.CharField(max_length=LONGEST_ACTOR)
     via = models.CharField(max_length=6, default="system")
     ip = models.CharField(max_length=45, blank=True)
     request_id = models.CharField(max_length=64, blank=True)
     action = models.CharField(max_length=64)
     object_uid = models.CharField(max_length=64, blank=True, db_index=True)
-    object_label = models.CharField(max_length=200)
+    object_label = models.CharField(max_length=LONGEST_OBJECT)
     before = models.JSONField(null=True)
     after = models.JSONField(null=True)
     reason = models.CharField(max_length=500, blank=True)

@@ -15,8 +15,9 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_POST, require_safe
 
 from controlplane.accounts import second_factor, websessions
+from controlplane.accounts.attempts import TooManyAttemptsError
 from controlplane.accounts.models import ApiToken, WebSession
-from controlplane.accounts.people import TooManyAttemptsError, change_password, rename
+from controlplane.accounts.people import change_password, rename
 from controlplane.arrivals import scope_of_request
 from controlplane.ui.account_forms import NameForm, PasswordChangeForm
 from controlplane.ui.form_rendering import DesignedForm

@@ -37,9 +37,16 @@ class Question:
 
 
 def ask(
-    request: PersonRequest, question: Question, form: DesignedForm | None = None
+    request: PersonRequest,
+    question: Question,
+    form: DesignedForm | None = None,
+    status: HTTPStatus | None = None,
 ) -> HttpResponse:
-    """The question, with the form that its answer fills in; 422 where that was not right."""
-    status = HTTPStatus.UNPROCESSABLE_ENTITY if form and form.errors else HTTPStatus.OK
+    """The question, with the form that its answer fills in.
+
+    status: 422 where that was not right, unless the caller knows better.
+    """
+    if status is None:
+        status = HTTPStatus.UNPROCESSABLE_ENTITY if form and form.errors else HTTPStatus.OK
     context = {"question": question, "form": form}
     return page(request, "ask.html", context, here=question.here, status=status)

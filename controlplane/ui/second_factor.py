@@ -21,6 +21,7 @@ from django.views.decorators.http import require_http_methods
 from django_htmx.http import HttpResponseClientRedirect
 
 from controlplane.accounts import second_factor
+from controlplane.accounts.attempts import TooManyAttemptsError
 from controlplane.accounts.models import User
 from controlplane.ui.asking import Crumb, Question, ask
 from controlplane.ui.form_rendering import DesignedForm
@@ -32,6 +33,8 @@ HERE = "ui:me"
 TICKET_SALT = "signin.second-factor"
 TICKET_S = 300
 OVER = "The sign-in took longer than five minutes. Begin again."
+TOO_MANY = "Too many wrong codes. The next one counts in a minute."
+REFUSALS = (ValidationError, TooManyAttemptsError)
 OPEN_TO_ALL = ("/me/second-factor", "/logout", "/theme", "/api/", "/docs/", "/healthz")
 Answer = Callable[[HttpRequest], HttpResponse]
 
@@ -163,14 +166,14 @@ def _codes(request: PersonRequest, codes: Sequence[str]) -> HttpResponse:
 @require_http_methods(ASKED)
 def codes(request: PersonRequest) -> HttpResponse:
     """New recovery codes in place of the earlier ones."""
-    form = CodeForm(request.POST if request.method == "POST" else None)
+    form, status = CodeForm(request.POST if request.method == "POST" else None), None
     if form.is_valid():
         try:
             return _codes(
                 request, second_factor.renew_codes(request.user, form.cleaned_data["code"])
             )
-        except ValidationError as refused:
-            form.refuse(refused, "code")
+        except REFUSALS as refused:
+            status = _refused(form, refused)
     question = Question(
         title="New recovery codes?",
         lede="The earlier ones stop working, also those that are not used yet.",
@@ -178,7 +181,7 @@ def codes(request: PersonRequest) -> HttpResponse:
         is_danger=False,
         **_around(),
     )
-    return ask(request, question, form)
+    return ask(request, question, form, status)
 
 
 @login_required
@@ -186,12 +189,12 @@ def codes(request: PersonRequest) -> HttpResponse:
 @require_http_methods(ASKED)
 def remove(request: PersonRequest) -> HttpResponse:
     """The password alone opens the account afterwards, or a new authenticator where one is owed."""
-    form = CodeForm(request.POST if request.method == "POST" else None)
+    form, status = CodeForm(request.POST if request.method == "POST" else None), None
     if form.is_valid():
         try:
             second_factor.give_up(request.user, form.cleaned_data["code"])
-        except ValidationError as refused:
-            form.refuse(refused, "code")
+        except REFUSALS as refused:
+            status = _refused(form, refused)
         else:
             messages.success(request, "The authenticator is no longer asked for.", "ok")
             return redirect(f"{reverse(HERE)}#second-factor")
@@ -202,7 +205,16 @@ def remove(request: PersonRequest) -> HttpResponse:
         act="Take it away",
         **_around(),
     )
-    return ask(request, question, form)
+    return ask(request, question, form, status)
+
+
+def _refused(form: CodeForm, refused: ValidationError | TooManyAttemptsError) -> HTTPStatus:
+    """Said beside the code; the status of the page that says it."""
+    if isinstance(refused, TooManyAttemptsError):
+        form.add_error("code", TOO_MANY)
+        return HTTPStatus.TOO_MANY_REQUESTS
+    form.refuse(refused, "code")
+    return HTTPStatus.UNPROCESSABLE_ENTITY
 
 
 def _around() -> dict[str, Any]:

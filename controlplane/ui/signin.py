@@ -14,9 +14,10 @@ from django.views.decorators.debug import sensitive_post_parameters
 from django.views.decorators.http import require_http_methods, require_POST
 
 from controlplane.accounts import second_factor
+from controlplane.accounts.attempts import TooManyAttemptsError
 from controlplane.accounts.models import Membership, User
-from controlplane.accounts.people import TooManyAttemptsError, verify_code, verify_sign_in
 from controlplane.accounts.people import choose_theme as keep_theme
+from controlplane.accounts.people import verify_code, verify_sign_in
 from controlplane.arrivals import address_of
 from controlplane.ui.frame import THEME_COOKIE, release, theme
 from controlplane.ui.second_factor import OVER, ask_code, person_of

@@ -17,8 +17,10 @@ import pytest
 from django.db import connections
 from django.db.models import Max, Sum
 
+from controlplane.accounts.attempts import TooManyAttemptsError
 from controlplane.accounts.members import remove_member
 from controlplane.accounts.models import Membership, Tenant
+from controlplane.accounts.people import verify_sign_in
 from controlplane.accounts.problems import LastManagerError
 from controlplane.audit.actions import Subject, record
 from controlplane.audit.queries import verify
@@ -108,6 +110,16 @@ def test_the_last_two_managers_cannot_both_leave(tenant: Tenant) -> None:
     assert errors_of(at_once(*(partial(remove_member, each, None) for each in leaving))) == [
         LastManagerError
     ]
+
+
+def test_of_twelve_guesses_at_once_five_are_looked_at(tenant: Tenant) -> None:
+    user = person("viewer", tenant.organisation)
+    guesses = [
+        partial(verify_sign_in, email=user.email, password=f"guess {n}", address="192.0.2.1")
+        for n in range(12)
+    ]
+
+    assert errors_of(at_once(*guesses)) == [TooManyAttemptsError] * 7
 
 
 def test_a_job_that_four_schedulers_look_at_runs_once() -> None:

@@ -12,6 +12,7 @@ from django.core.exceptions import ValidationError
 from django.utils import timezone
 
 from controlplane.accounts import people, websessions
+from controlplane.accounts.attempts import TooManyAttemptsError
 from controlplane.accounts.hashers import Argon2
 from controlplane.accounts.members import remove_member
 from controlplane.accounts.models import Membership, SignInAttempt, User
@@ -45,7 +46,7 @@ def test_the_sixth_try_within_a_minute_is_not_looked_at(manager: User) -> None:
     for _ in range(5):
         assert sign_in(manager.email, "wrong") is None
 
-    with pytest.raises(people.TooManyAttemptsError):
+    with pytest.raises(TooManyAttemptsError):
         sign_in(manager.email)
 
 
@@ -54,7 +55,7 @@ def test_an_address_is_limited_across_accounts_and_an_account_across_addresses(
 ) -> None:
     for number in range(5):
         sign_in(f"{number}@example.com", "wrong", address="192.0.2.1")
-    with pytest.raises(people.TooManyAttemptsError):
+    with pytest.raises(TooManyAttemptsError):
         sign_in(manager.email, address="192.0.2.1")
 
     assert sign_in(manager.email, address="192.0.2.2") == manager
@@ -80,6 +81,23 @@ def test_tries_to_sign_in_are_in_the_trail_without_the_password(manager: User) -
     events = AuditEvent.objects.filter(action__startswith="session.").order_by("id")
     assert [event.action for event in events] == ["session.refuse", "session.open"]
     assert "hunter2" not in str(list(events.values()))
+
+
+@pytest.mark.parametrize(
+    ("typed", "kept"),
+    [
+        pytest.param("A@Example.com", "a@example.com", id="an address"),
+        pytest.param("hunter2hunter2", people.NO_ADDRESS, id="a password in the wrong field"),
+        pytest.param("x@" + "y" * 100_000, "x@" + "y" * 198, id="more than an address has"),
+        pytest.param("a\x00\n@example.com", "a@example.com", id="characters that none has"),
+    ],
+)
+def test_the_trail_keeps_of_a_refused_address_no_more_than_an_address(
+    db: None, typed: str, kept: str
+) -> None:
+    sign_in(typed, "wrong")
+
+    assert AuditEvent.objects.get(action="session.refuse").object_label == kept
 
 
 def test_passwords_are_kept_as_argon2id_with_the_parameters_of_the_specification() -> None:
@@ -110,7 +128,7 @@ def test_the_current_password_cannot_be_guessed_from_an_open_session(manager: Us
         with pytest.raises(ValidationError):
             people.change_password(manager, current="wrong", new="another long one")
 
-    with pytest.raises(people.TooManyAttemptsError):
+    with pytest.raises(TooManyAttemptsError):
         people.change_password(manager, current=PASSWORD, new="another long one")
 
 

@@ -131,6 +131,22 @@ def test_the_sixth_code_within_a_minute_is_told_to_wait(client: Client, admin: U
     assert late.status_code == 429
 
 
+@pytest.mark.parametrize("page", ["remove", "codes"])
+def test_whoever_sits_at_an_open_session_cannot_guess_the_code(
+    admin: User, browser: Browser, page: str
+) -> None:
+    secret, _ = enrolled(admin)
+    client, path = browser(admin), f"/me/second-factor/{page}"
+
+    tries = [client.post(path, {"code": "000000"}).status_code for _ in range(5)]
+    late = client.post(path, {"code": shown_by(secret)})
+
+    assert tries == [422] * 5
+    assert late.status_code == 429
+    assert "Too many wrong codes" in late.content.decode()
+    assert second_factor.has_one(admin)
+
+
 @pytest.mark.parametrize("change", ["another password", "disabled", "forged"])
 def test_a_ticket_ends_with_what_it_stood_for(client: Client, admin: User, change: str) -> None:
     secret, _ = enrolled(admin)
