@@ -67,7 +67,7 @@ def operation(
 
     how: conditional (If-Match), cached (If-None-Match), listed (pages), media (of a body, JSON
     otherwise), errors (further statuses), rate (of limits), once (the member of the answer that is
-    shown a single time), openapi (further members).
+    shown a single time), tried (False where there is no dry run), openapi (further members).
     """
     is_change = method != "GET"
     models = _models(response, is_change=is_change, how=how)
@@ -76,7 +76,8 @@ def operation(
         rate = how.get("rate") or (limits.WRITES if is_change else limits.READS)
         wrappers = [_guarded(how.get("media", (JSON,)), rate)]
         if is_change:
-            wrappers.insert(0, partial(retries.change, once=how.get("once", "")))
+            is_tried = how.get("tried", True)
+            wrappers.insert(0, partial(retries.change, once=how.get("once", ""), is_tried=is_tried))
         decorate_view(*wrappers)(view)
         router.add_api_operation(
             path,
@@ -104,7 +105,8 @@ def _models(response: dict[int, Any], *, is_change: bool, how: dict[str, Any]) -
 def _extra(
     scope: str | None, tenancy: Tenancy, *, is_change: bool, how: dict[str, Any]
 ) -> dict[str, Any]:
-    parameters = [IDEMPOTENCY, DRY_RUN] if is_change else []
+    parameters = [IDEMPOTENCY] if is_change else []
+    parameters += [DRY_RUN] if is_change and how.get("tried", True) else []
     parameters += [IF_MATCH] if how.get("conditional") else []
     parameters += [IF_NONE_MATCH] if how.get("cached") else []
     extra = {"x-scope": scope, "x-tenancy": tenancy, "parameters": parameters}

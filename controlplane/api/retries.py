@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections.abc import Callable
 from datetime import timedelta
@@ -13,6 +12,7 @@ from typing import Any
 from django.db import IntegrityError, transaction
 from django.http import HttpRequest, HttpResponse
 from django.utils import timezone
+from django.utils.crypto import salted_hmac
 
 from controlplane.api.refusals import RefusedError, answer, invalid
 from controlplane.arrivals import scope_of_request
@@ -24,21 +24,24 @@ ABANDONED = timedelta(minutes=2)
 LONGEST_KEY = 64
 LARGEST_RESPONSE = 64 * 1024
 KEPT_HEADERS = ("ETag", "Location", "Content-Type")
-SERVER_FAULT = 500
+SALT = "api.retries"
 DRY = {"true": True, "1": True, "false": False, "0": False, "": False}
 Run = Callable[..., HttpResponse]
 
 
-def change(run: Run, *, once: str = "") -> Run:
+def change(run: Run, *, once: str = "", is_tried: bool = True) -> Run:
     """Around an operation that changes something: once per key, undone when it is a dry run.
 
     once: a member of the answer that is never kept; where it is given again it is null.
+    is_tried: whether it has dry runs.
     """
 
     @wraps(run)
     def changed(request: HttpRequest, **path: Any) -> HttpResponse:
         try:
             key, is_dry = _key(request), _is_dry(request)
+            if is_dry and not is_tried:
+                raise invalid("dry_run", "This cannot be tried: it is done, or it is not.")
         except RefusedError as refused:
             return answer(request, refused)
 
@@ -145,14 +148,17 @@ def _claimed(principal: str, key: str, request: HttpRequest, digest: str) -> Ide
 
 
 def _digest(request: HttpRequest) -> str:
+    """Keyed, because a body may hold a password: whoever reads the record can try none on it."""
     head = f"{request.method} {request.get_full_path()} {request.headers.get('if-match', '')}\n"
-    return hashlib.sha256(head.encode() + request.body).hexdigest()
+    return salted_hmac(SALT, head.encode() + request.body, algorithm="sha256").hexdigest()
 
 
 def _remember(held: IdempotencyRecord, response: HttpResponse, once: str) -> None:
-    """A fault of ours, or an answer too large to keep, is not given again."""
+    """What was refused changed nothing, so a retry is a new try and not the old answer; nor is an
+    answer given again that is too large to keep.
+    """
     text = _without(once, response.content).decode()
-    if response.status_code >= SERVER_FAULT or len(text) > LARGEST_RESPONSE:
+    if response.status_code >= HTTPStatus.BAD_REQUEST or len(text) > LARGEST_RESPONSE:
         held.delete()
         return
     held.status = response.status_code

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from typing import Any
 
@@ -11,11 +12,14 @@ from django.test import Client
 from controlplane.accounts.models import ApiToken, DataPlaneKey, Secret, Tenant, User
 from controlplane.accounts.secrets import digest_of
 from controlplane.accounts.tokens import TokenTerms, issue_token
+from controlplane.accounts.upstream_urls import unresolved
+from controlplane.accounts.upstreams import create_upstream
 from controlplane.api import limits
 from controlplane.audit.models import AuditEvent
 from controlplane.configs.models import IdempotencyRecord
 from controlplane.prices.actions import ensure_card
 from tests.controlplane.api.conftest import Caller
+from tests.controlplane.conftest import PASSWORD
 
 API = "/api/v1"
 
@@ -69,6 +73,50 @@ def test_the_link_of_an_invitation_opens_the_door_it_names(
     assert sent(caller(admin), "GET", place).json()["items"][0].get("link") is None
 
 
+# ---- retries and dry runs ---------------------------------------------------------------------
+
+
+def test_what_was_refused_is_tried_again_under_the_same_key(
+    tenant: Tenant, admin: User, caller: Caller
+) -> None:
+    ci, path, wanted = caller(admin), f"/tenants/{tenant.uid}/upstreams", {"openai": "later"}
+
+    refused = sent(ci, "PUT", path, wanted, idempotency_key="k")
+    create_upstream(
+        name="later", dialect="openai", base_url="https://api.example", by=None, resolve=unresolved
+    )
+    done = sent(ci, "PUT", path, wanted, idempotency_key="k")
+    again = sent(ci, "PUT", path, wanted, idempotency_key="k")
+
+    assert [one.status_code for one in (refused, done, again)] == [422, 200, 200]
+    assert [one.has_header("Idempotent-Replay") for one in (done, again)] == [False, True]
+
+
+def test_what_is_kept_of_a_request_proves_no_guess_of_a_password_in_it(admin: User) -> None:
+    client = Client()
+    client.force_login(admin)
+    body = {"current": PASSWORD, "new": "another long one"}
+
+    sent(client, "POST", "/me/password", body, idempotency_key="k")
+
+    text = b"POST /api/v1/me/password \n" + json.dumps(body).encode()
+    assert IdempotencyRecord.objects.get().request_hash != hashlib.sha256(text).hexdigest()
+
+
+def test_a_change_of_the_password_has_no_dry_run_that_would_undo_the_count_of_wrong_tries(
+    admin: User,
+) -> None:
+    client = Client()
+    client.force_login(admin)
+    guess = {"current": "wrong", "new": "another long one"}
+
+    tried = sent(client, "POST", "/me/password?dry_run=true", guess)
+    tries = [sent(client, "POST", "/me/password", guess).status_code for _ in range(6)]
+
+    assert (tried.status_code, tried.json()["errors"][0]["path"]) == (422, "dry_run")
+    assert tries == [422] * 5 + [429]
+
+
 # ---- tokens that ask for tokens ---------------------------------------------------------------
 
 
@@ -113,6 +161,40 @@ def test_a_token_replaces_itself_and_the_old_one_works_on_for_the_overlap(admin:
     renewed = Client(headers={"authorization": f"Bearer {fresh['token']}"})
     assert [sent(each, "GET", "/me").status_code for each in (ci, renewed)] == [200, 200]
     assert ApiToken.objects.get(uid=fresh["uid"]).rotated_from == token
+
+
+def test_a_token_replaces_no_other_or_it_would_gain_what_that_one_may(
+    tenant: Tenant, admin: User, caller: Caller
+) -> None:
+    here = tenant.organisation
+    strong, _ = issue_token(admin, "all", admin, TokenTerms(organisation=here))
+    narrow = caller(admin, TokenTerms(scopes=["token:write"], organisation=here))
+
+    refused = sent(narrow, "POST", f"/me/tokens/{strong.uid}/rotate", {})
+
+    assert (refused.status_code, refused.json()["code"]) == (403, "policy.forbidden")
+    assert not ApiToken.objects.filter(rotated_from=strong).exists()
+    assert sent(narrow, "DELETE", f"/me/tokens/{strong.uid}").status_code == 200
+
+
+def test_a_token_gives_out_none_that_outlives_it(admin: User, caller: Caller) -> None:
+    short = caller(admin, TokenTerms(scopes=["token:write", "config:read"], days=1))
+    wanted = {"name": "x", "scopes": ["config:read"], "days": 300}
+
+    given = sent(short, "POST", "/me/tokens", wanted).json()
+
+    parent, child = ApiToken.objects.order_by("id")
+    assert child.expires_at == parent.expires_at
+    assert given["expires_at"] == int(parent.expires_at.timestamp() * 1000)
+
+
+def test_a_token_is_not_told_of_its_makers_other_tokens(
+    tenant: Tenant, admin: User, caller: Caller
+) -> None:
+    issue_token(admin, "somewhere else", admin)
+    narrow = caller(admin, TokenTerms(scopes=["telemetry:read"], tenant=tenant))
+
+    assert [one["name"] for one in sent(narrow, "GET", "/me/tokens").json()["items"]] == ["ci"]
 
 
 def test_a_token_is_nobodys_account(admin: User, caller: Caller) -> None:
