@@ -35,9 +35,11 @@ def _standalone() -> Node:
 def _source(settings: Settings) -> Source:
     if settings.document is None:
         return FileSource(settings.snapshot)
-    text = settings.document.read_text(encoding="utf-8")
     try:
+        text = settings.document.read_text(encoding="utf-8")
         found = single.resources(text, settings.upstreams, version=int(time.time()))
+    except (OSError, UnicodeDecodeError) as error:
+        raise SettingsError(f"HEADRACE_DOCUMENT cannot be read: {error}") from error
     except ConfigError as error:
         named = "\n".join(f"  {p.path}: {p.code}: {p.message}" for p in error.problems)
         raise SettingsError(
@@ -50,5 +52,8 @@ def __getattr__(name: str) -> Any:
     """`application` is made at its first use, so that mounting a Node reads no environment."""
     if name != "application":
         raise AttributeError(name)
-    globals()["application"] = made = _standalone()
+    try:
+        globals()["application"] = made = _standalone()
+    except SettingsError as problem:
+        raise SystemExit(f"headrace: {problem}") from problem  # uvicorn ends with it, untraced
     return made

@@ -17,6 +17,7 @@ from dataplane.encryption import EncryptionError, StoreEncryption, encryption_fr
 _MIB = 1 << 20
 PROVIDERS = {"anthropic": "https://api.anthropic.com", "openai": "https://api.openai.com"}
 _OFF = ("off", "0", "false")
+_LEVELS = ("DEBUG", "INFO", "WARNING", "ERROR", "CRITICAL")
 
 
 class SettingsError(ValueError):
@@ -201,7 +202,7 @@ def _read(env: Mapping[str, str]) -> Settings:
         bind=env.get("HEADRACE_BIND") or "127.0.0.1:8000",
         test_clock=env.get("HEADRACE_TEST_CLOCK") == "1",
         metrics_token=env.get("HEADRACE_METRICS_TOKEN", ""),
-        log_level=(env.get("HEADRACE_LOG_LEVEL") or "info").upper(),
+        log_level=log_level(env),
         force_model=env.get("HEADRACE_FORCE_MODEL", ""),
         store_durability=_durability(env),
         store_encryption=_encryption(env, state_dir),
@@ -215,6 +216,15 @@ def _read(env: Mapping[str, str]) -> Settings:
         **_counts(env),
         **_switches(env),
     )
+
+
+def log_level(env: Mapping[str, str]) -> str:
+    """The name of a level of the logging module."""
+    text = env.get("HEADRACE_LOG_LEVEL") or "info"
+    if text.upper() not in _LEVELS:
+        known = ", ".join(_LEVELS).lower()
+        raise SettingsError(f"HEADRACE_LOG_LEVEL is one of {known}, not {text!r}.")
+    return text.upper()
 
 
 def _counts(env: Mapping[str, str]) -> dict[str, Any]:

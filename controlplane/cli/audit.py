@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from collections.abc import Sequence
 
 import django
 
+from controlplane.cli.exits import Parser
 from controlplane.settings.environment import name_settings_module
 
 BROKEN = 3
@@ -14,7 +14,7 @@ BROKEN = 3
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0 for a whole trail, 3 for a broken one."""
-    parser = ArgumentParser(prog="headrace audit", description=__doc__)
+    parser = Parser(prog="headrace audit", description=__doc__)
     parser.add_argument("deed", choices=["verify"])
     parser.parse_args(arguments)
     name_settings_module()

@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
 
 from controlplane.cli import options, remote
-from controlplane.cli.exits import DONE, PENDING, UNEXPECTED
+from controlplane.cli.exits import DONE, PENDING, UNEXPECTED, Parser
 from controlplane.cli.validate import said
 
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0 when equal, 2 when different."""
-    parser = ArgumentParser(prog="headrace diff", description=__doc__)
+    parser = Parser(prog="headrace diff", description=__doc__)
     parser.add_argument("file", type=Path, metavar="FILE")
     parser.add_argument("--target", required=True, help="tenant/NAME, preset/NAME, …")
     parser.add_argument("--effective", action="store_true", help="compare what would run")

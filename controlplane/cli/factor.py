@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
 from collections.abc import Sequence
 
 import django
 
+from controlplane.cli.exits import Parser
 from controlplane.settings.environment import name_settings_module
 
 NOBODY = 1
@@ -15,7 +15,7 @@ NOBODY = 1
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0 when the password alone opens the account, 1 when there is no such person."""
-    parser = ArgumentParser(prog="headrace factor", description=__doc__)
+    parser = Parser(prog="headrace factor", description=__doc__)
     parser.add_argument("deed", choices=["remove"])
     parser.add_argument("email")
     given = parser.parse_args(arguments)

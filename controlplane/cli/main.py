@@ -6,6 +6,9 @@ import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
 
+from controlplane.cli.exits import DONE, UNEXPECTED
+from dataplane.settings import SettingsError
+
 COMMANDS = {
     "validate": ("controlplane.cli.validate", "check documents, with or without a server"),
     "diff": ("controlplane.cli.diff", "what a file would change at its target"),
@@ -17,22 +20,25 @@ COMMANDS = {
     "factor": ("controlplane.cli.factor", "remove: take away somebody's second factor"),
     "replay": ("dataplane.replay.main", "send recorded sessions through a gateway"),
 }
-USAGE_ERROR = 2
 HELP = frozenset({"-h", "--help", "help"})
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Exit codes: 0 done, 1 unexpected error, 2 wrong usage, 3 validation failed."""
+    """The exit code: one of controlplane.cli.exits."""
     given = list(sys.argv[1:] if arguments is None else arguments)
     if not given or given[0] in HELP:
         print(usage())  # noqa: T201  this is what the command is for
-        return 0 if given else USAGE_ERROR
+        return DONE if given else UNEXPECTED
     name, *rest = given
     if name not in COMMANDS:
         print(f"headrace: no command {name!r}\n\n{usage()}", file=sys.stderr)  # noqa: T201
-        return USAGE_ERROR
-    run: Callable[[Sequence[str]], int | None] = import_module(COMMANDS[name][0]).main
-    return run(rest) or 0
+        return UNEXPECTED
+    try:
+        run: Callable[[Sequence[str]], int | None] = import_module(COMMANDS[name][0]).main
+        return run(rest) or DONE
+    except SettingsError as problem:
+        print(f"headrace {name}: {problem}", file=sys.stderr)  # noqa: T201
+        return UNEXPECTED
 
 
 def usage() -> str:

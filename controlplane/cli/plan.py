@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import json
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from controlplane.cli import options, printed, remote
-from controlplane.cli.exits import DONE, INVALID, PENDING, UNEXPECTED
+from controlplane.cli.exits import DONE, INVALID, PENDING, UNEXPECTED, Parser
 from controlplane.cli.printed import INDENT
 from controlplane.cli.validate import problems_in, said
 from dataplane.core.config.problems import Problem
@@ -17,7 +17,7 @@ from dataplane.core.config.problems import Problem
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 2 when something would change, 0 when nothing would, 3 on errors."""
-    parser = ArgumentParser(prog="headrace plan", description=__doc__)
+    parser = Parser(prog="headrace plan", description=__doc__)
     parser.add_argument("files", nargs="+", type=Path, metavar="FILE")
     parser.add_argument("--target", action="append", required=True, help="one for each file")
     parser.add_argument("--message", default="Planned on the command line")

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from argparse import ArgumentParser, Namespace
+from argparse import Namespace
 from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from controlplane.cli import options, remote
-from controlplane.cli.exits import DONE
+from controlplane.cli.exits import DONE, Parser
 from controlplane.cli.validate import said
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = ArgumentParser(prog="headrace preset", description=__doc__)
+    parser = Parser(prog="headrace preset", description=__doc__)
     deeds = parser.add_subparsers(dest="deed", required=True)
     for deed in ("list", "show", "clone", "promote", "usage"):
         below = deeds.add_parser(deed)

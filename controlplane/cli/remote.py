@@ -68,7 +68,7 @@ def call(method: str, path: str, body: Any = None, **headers: str) -> Answer:
         said = f"{url} did not answer within {patience_s.get():g} s."
         raise RemoteError(said, TIMED_OUT) from None
     except URLError as silent:
-        raise RemoteError(f"{url} does not answer: {silent}", UNEXPECTED) from None
+        raise RemoteError(f"{url} does not answer: {silent.reason}", UNEXPECTED) from None
 
 
 def _deployment() -> tuple[str, str]:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
 from collections.abc import Sequence
 
 import django
 
+from controlplane.cli.exits import Parser
 from controlplane.settings.environment import name_settings_module
 
 UNREADABLE = 1
@@ -15,7 +15,7 @@ UNREADABLE = 1
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0 when the earlier keys are no longer needed, 1 when a secret does not open."""
-    parser = ArgumentParser(prog="headrace secrets", description=__doc__)
+    parser = Parser(prog="headrace secrets", description=__doc__)
     parser.add_argument("deed", choices=["rekey"])
     parser.parse_args(arguments)
     name_settings_module()

@@ -3,19 +3,17 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
 from collections.abc import Sequence
 from pathlib import Path
 
 import django
 
+from controlplane.cli.exits import DONE, UNEXPECTED, Parser
 from controlplane.settings.environment import name_settings_module, private_file
-
-NOT_FOUND = 1
 
 
 def main(arguments: Sequence[str]) -> int:
-    parser = ArgumentParser(prog="headrace snapshot", description=__doc__)
+    parser = Parser(prog="headrace snapshot", description=__doc__)
     parser.add_argument("--tenant", action="append", required=True, metavar="SLUG")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
     given = parser.parse_args(arguments)
@@ -32,6 +30,10 @@ def write(slugs: Sequence[str], output: Path) -> int:
         raw = bundling.bundle_of(slugs)
     except bundling.UnknownTenantError as problem:
         print(f"headrace snapshot: {problem}", file=sys.stderr)  # noqa: T201
-        return NOT_FOUND
-    private_file(output).write_bytes(raw)
-    return 0
+        return UNEXPECTED
+    try:
+        private_file(output).write_bytes(raw)
+    except OSError as problem:
+        print(f"headrace snapshot: {problem}", file=sys.stderr)  # noqa: T201
+        return UNEXPECTED
+    return DONE

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from argparse import ArgumentParser
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -11,7 +10,7 @@ from typing import Any
 import msgspec
 
 from controlplane.cli import options, remote
-from controlplane.cli.exits import DONE, INVALID, UNEXPECTED
+from controlplane.cli.exits import DONE, INVALID, UNEXPECTED, Parser
 from controlplane.cli.formats import FORMATS, Checked, table
 from dataplane.core.components import components
 from dataplane.core.config.check import check
@@ -38,7 +37,7 @@ NESTED: dict[str, Any] = {
 
 def main(arguments: Sequence[str]) -> int:
     """Exit code 0 when nothing is wrong, 3 on errors (with --strict also on warnings)."""
-    parser = ArgumentParser(prog="headrace validate", description=__doc__)
+    parser = Parser(prog="headrace validate", description=__doc__)
     parser.add_argument("files", nargs="+", metavar="FILE", help="- reads standard input")
     parser.add_argument("--strict", action="store_true", help="warnings count as errors")
     parser.add_argument("--target", default="", help="tenant/NAME, preset/NAME, organisation/NAME")

@@ -10,11 +10,15 @@ CURL = """\
     -H 'x-context-guru-token: {key}' -d '{body}'
 """
 BODY = '{"model":"claude-sonnet-5","max_tokens":64,"messages":[{"role":"user","content":"Hello"}]}'
+SIMULATED = "simulated here, costs nothing; choose a real one on the tenant's page"
 BEFORE = "(as before; bootstrap --rotate makes a new one)"
 
 
-def block(made: Bootstrapped, base_url: str) -> str:
-    """Sign-in, key, and a request of three lines. Secrets that are not new are named, not shown."""
+def block(made: Bootstrapped, base_url: str, *, is_simulated: bool = False) -> str:
+    """Sign-in, key, and a request of three lines. Secrets that are not new are named, not shown.
+
+    is_simulated: the tenant's requests go to the simulated provider.
+    """
     lines = [
         "",
         f"  Headrace     {base_url}/",
@@ -22,6 +26,8 @@ def block(made: Bootstrapped, base_url: str) -> str:
         f"  Password     {made.password or BEFORE}",
         f"  Tenant       {made.tenant}",
         f"  Key          {made.data_plane_key or BEFORE}",
+        f"  API token    {made.api_token or BEFORE}",
+        *([f"  Provider     {SIMULATED}"] if is_simulated else []),
         "",
     ]
     if made.data_plane_key:

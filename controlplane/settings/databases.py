@@ -8,17 +8,18 @@ from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
 from controlplane.settings.environment import Environment, private_file
+from dataplane.settings import SettingsError
 
 SCHEMES = ("postgresql", "postgres")
 
 
 def both(environment: Environment) -> dict[str, dict[str, Any]]:
-    """The control database and that of telemetry; ValueError names a setting that is wrong."""
+    """The control database and that of telemetry; SettingsError names a setting that is wrong."""
     urls = (environment.database_url, environment.telemetry_database_url)
     if any(urls) and (not all(urls) or urls[0] == urls[1]):
-        raise ValueError(
+        raise SettingsError(
             "HEADRACE_DATABASE_URL and HEADRACE_TELEMETRY_DATABASE_URL are set together, each to "
-            "a database of its own; both may be on one server"
+            "a database of its own; both may be on one server."
         )
     if all(urls):
         return {
@@ -44,18 +45,23 @@ def postgres(name: str, url: str) -> dict[str, Any]:
     No connection outlives its request: each request has a thread of its own, and a connection
     kept in one that has ended would only be closed when it is collected.
     """
-    parts = urlsplit(url)
+    form = f"{name} is not of the form postgresql://user:password@host:port/database."
+    try:
+        parts = urlsplit(url)
+        port = parts.port or ""
+    except ValueError:
+        raise SettingsError(form) from None
     options = dict(parse_qsl(parts.query))
     database = unquote(parts.path.lstrip("/"))
     if parts.scheme not in SCHEMES or not database:
-        raise ValueError(f"{name} is not of the form postgresql://user:password@host:port/database")
+        raise SettingsError(form)
     return {
         "ENGINE": "django.db.backends.postgresql",
         "NAME": database,
         "USER": unquote(parts.username or ""),
         "PASSWORD": unquote(parts.password or ""),
         "HOST": options.pop("host", parts.hostname or ""),
-        "PORT": str(parts.port or ""),
+        "PORT": str(port),
         "OPTIONS": options,
     }
 

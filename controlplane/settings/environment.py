@@ -11,11 +11,14 @@ from ipaddress import ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from dataplane.settings import SettingsError, log_level
+
 DEFAULT_BIND = "127.0.0.1:8000"
 SEALING_KEY_BYTES = 32
 LONGEST_KEY_ID = 32
 LOOPBACK = ("localhost", "127.0.0.1", "::1")
 SECOND_FACTOR = ("auto", "required", "optional")
+_PORTS = range(1 << 16)
 WILDCARDS = ("0.0.0.0", "::", "")  # noqa: S104  compared with, never bound here
 
 
@@ -75,10 +78,20 @@ class Environment:
 
 
 def read(env: Mapping[str, str]) -> Environment:
-    """Everything below HEADRACE_; creates the data directory and the keys if absent."""
+    """Everything below HEADRACE_; creates the data directory and the keys if absent.
+
+    SettingsError names the variable that is wrong, or the data directory that cannot be used.
+    """
     data_dir = Path(env.get("HEADRACE_DATA_DIR") or "var").absolute()
-    data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
-    bind = env.get("HEADRACE_BIND") or DEFAULT_BIND
+    try:
+        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        return _read(env, data_dir)
+    except OSError as problem:
+        raise SettingsError(f"HEADRACE_DATA_DIR cannot be used: {problem}") from problem
+
+
+def _read(env: Mapping[str, str], data_dir: Path) -> Environment:
+    bind = checked_bind(env.get("HEADRACE_BIND") or DEFAULT_BIND)
     base_url = (env.get("HEADRACE_BASE_URL") or default_base_url(bind)).rstrip("/")
     return Environment(
         data_dir=data_dir,
@@ -87,7 +100,7 @@ def read(env: Mapping[str, str]) -> Environment:
         secret_key=env.get("HEADRACE_SECRET_KEY") or kept_secret(data_dir / "secret_key"),
         allowed_hosts=allowed_hosts(bind, base_url, env.get("HEADRACE_ALLOWED_HOSTS", "")),
         debug=env.get("HEADRACE_DEBUG") == "1",
-        log_level=(env.get("HEADRACE_LOG_LEVEL") or "info").upper(),
+        log_level=log_level(env),
         admin_email=(env.get("HEADRACE_ADMIN_EMAIL") or "admin@localhost").lower(),
         admin_password=env.get("HEADRACE_ADMIN_PASSWORD") or None,
         upstreams=pairs(env.get("HEADRACE_UPSTREAMS", "")),
@@ -104,12 +117,27 @@ def read(env: Mapping[str, str]) -> Environment:
         second_factor=one_of(SECOND_FACTOR, env, "HEADRACE_SECOND_FACTOR"),
         trusted_proxies=networks(env.get("HEADRACE_TRUSTED_PROXIES", "")),
         capture_content=env.get("HEADRACE_CAPTURE_CONTENT") == "1",
-        telemetry_max_bytes=int(env.get("HEADRACE_TELEMETRY_MAX_BYTES") or 5 << 30),
+        telemetry_max_bytes=whole_number(env, "HEADRACE_TELEMETRY_MAX_BYTES", 5 << 30),
     )
 
 
 def from_process() -> Environment:
     return read(os.environ)
+
+
+def checked_bind(text: str) -> str:
+    """An address and a port with a colon between them, or no address for this machine."""
+    port = text.rpartition(":")[2]
+    if ":" not in text or not port.isdecimal() or int(port) not in _PORTS:
+        raise SettingsError(f"HEADRACE_BIND is of the form address:port, not {text!r}.")
+    return text
+
+
+def whole_number(env: Mapping[str, str], name: str, default: int) -> int:
+    text = env.get(name) or str(default)
+    if not text.isdecimal():
+        raise SettingsError(f"{name} must be a whole number, not {text!r}.")
+    return int(text)
 
 
 def default_base_url(bind: str) -> str:
@@ -127,50 +155,61 @@ def allowed_hosts(bind: str, base_url: str, more: str) -> tuple[str, ...]:
 
 
 def pairs(text: str) -> dict[str, str]:
-    """ "anthropic=https://…,openai=https://…" as a map; ValueError for a part without "="."""
+    """ "anthropic=https://…,openai=https://…" as a map; SettingsError for a part without "="."""
     found = {}
     for part in filter(None, (part.strip() for part in text.split(","))):
         name, equals, value = part.partition("=")
         if not equals or not value:
-            raise ValueError(f"HEADRACE_UPSTREAMS: {part!r} is not of the form dialect=URL")
+            raise SettingsError(f"HEADRACE_UPSTREAMS: {part!r} is not of the form dialect=URL.")
         found[name.strip()] = value.strip()
     return found
 
 
 def ports(text: str) -> frozenset[int]:
-    """ "8443,9443" as numbers; ValueError for a part that is none."""
-    return frozenset(int(part) for part in text.split(",") if part.strip())
+    """ "8443,9443" as numbers; SettingsError for a part that is none."""
+    parts = [part.strip() for part in text.split(",") if part.strip()]
+    for part in parts:
+        if not part.isdecimal() or int(part) not in _PORTS:
+            raise SettingsError(f"HEADRACE_OUTBOUND_PORTS: {part!r} is no port.")
+    return frozenset(map(int, parts))
 
 
 def one_of(words: Sequence[str], env: Mapping[str, str], name: str) -> str:
-    """The variable's value, the first word where it is unset; ValueError for another word."""
+    """The variable's value, the first word where it is unset; SettingsError for another word."""
     found = env.get(name) or words[0]
     if found not in words:
-        raise ValueError(f"{name}: {found!r} is not one of {', '.join(words)}")
+        raise SettingsError(f"{name} is one of {', '.join(words)}, not {found!r}.")
     return found
 
 
 def networks(text: str) -> tuple[str, ...]:
-    """ "10.0.0.0/8,127.0.0.1" as networks in CIDR form; ValueError for a part that is none."""
-    return tuple(str(ip_network(part.strip())) for part in text.split(",") if part.strip())
+    """ "10.0.0.0/8,127.0.0.1" as networks in CIDR form; SettingsError for a part that is none."""
+    try:
+        return tuple(str(ip_network(part.strip())) for part in text.split(",") if part.strip())
+    except ValueError as problem:
+        raise SettingsError(f"HEADRACE_TRUSTED_PROXIES: {problem}.") from problem
 
 
 def sealing_keys(text: str) -> tuple[tuple[str, bytes], ...]:
-    """ "id:base64,…" as (id, 32 bytes); ValueError names the part that is none, never its key."""
+    """ "id:base64,…" as (id, 32 bytes); SettingsError names a wrong part, never its key."""
     found = tuple(_sealing_key(part.strip()) for part in text.split(",") if part.strip())
     if len({key_id for key_id, _ in found}) != len(found):
-        raise ValueError("HEADRACE_SECRET_KEYS: two keys share an id")
+        raise SettingsError("HEADRACE_SECRET_KEYS: two keys share an id.")
     return found
 
 
 def _sealing_key(text: str) -> tuple[str, bytes]:
-    key_id, _, encoded = text.partition(":")
+    key_id, colon, encoded = text.partition(":")
+    if not colon:
+        raise SettingsError("HEADRACE_SECRET_KEYS: a key has no id before it; write id:base64.")
     try:
         key = base64.b64decode(encoded, validate=True)
     except ValueError:
         key = b""
     if not key_id or len(key_id) > LONGEST_KEY_ID or len(key) != SEALING_KEY_BYTES:
-        raise ValueError(f"HEADRACE_SECRET_KEYS: {key_id!r} needs 32 bytes in base64 after its id")
+        raise SettingsError(
+            f"HEADRACE_SECRET_KEYS: {key_id!r} needs 32 bytes in base64 after its id."
+        )
     return key_id, key
 
 

@@ -181,7 +181,7 @@ def roles_in(organisation: Organisation | None) -> list[tuple[str, str]]:
         return [(Membership.Role.MANAGER, "manager: everything, everywhere")]
     return [
         (Membership.Role.VIEWER, "viewer: reads figures and documents"),
-        (Membership.Role.OPERATOR, "operator: also stops rollouts, reads texts and the trail"),
+        (Membership.Role.OPERATOR, "operator: also handles alarms, reads texts and the trail"),
         (Membership.Role.ADMIN, "admin: also changes documents, keys, members"),
     ]
 

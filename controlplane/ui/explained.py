@@ -19,7 +19,7 @@ from dataplane.core.config.wording import WORDINGS
 _SLOT = re.compile(r"\{(\w+)[^{}]*\}")
 BLOCKS = {
     "error": "An error blocks saving, and a node refuses the document.",
-    "warning": "A warning does not block saving; a rollout asks to have read it.",
+    "warning": "A warning does not block saving; look at it before you go on.",
     "advice": "Advice never blocks; it is worth knowing.",
 }
 

@@ -31,7 +31,7 @@ from dataplane.adapters.proxy import CLIENT_GONE, Proxy
 from dataplane.adapters.publishing import Publisher
 from dataplane.adapters.request_ids import new_request_id
 from dataplane.adapters.snapshot_file import node_identity
-from dataplane.adapters.snapshots import Snapshots, Tenant
+from dataplane.adapters.snapshots import Snapshots, Tenant, refresh_failed
 from dataplane.adapters.stores.choice import chosen, store_set
 from dataplane.adapters.stores.tally import COUNTERS
 from dataplane.adapters.telemetry import Telemetry
@@ -116,15 +116,17 @@ class Node:
         await self._upstream.start()
         try:
             await self.snapshots.refresh()
-        except Exception:
+        except Exception as error:  # noqa: BLE001  logged
             # A node starts and serves without its control plane; it keeps asking.
-            log.exception("cg.snapshot_refresh_failed")
+            refresh_failed(error)
         await self.publisher.start()
         if self.uplink is not None:
             self.uplink.start()
         self._following = asyncio.get_running_loop().create_task(self.snapshots.follow())
         if self.settings.is_single_tenant:
             log.warning("cg.single_tenant everyone who reaches this node is served, unasked")
+        if not self.snapshots.is_ready:
+            log.warning("cg.not_ready no configuration yet: requests get 503 until there is one")
         log.info("cg.node_started node=%s tenants=%d", self.node_id, len(self.snapshots.tenants))
 
     async def stop(self) -> None:

@@ -178,8 +178,8 @@ class Snapshots:
         while True:
             try:
                 await self.refresh(wait_s=POLL_S)
-            except Exception:
-                log.exception("cg.snapshot_refresh_failed")
+            except Exception as error:  # noqa: BLE001  logged
+                refresh_failed(error)
                 await asyncio.sleep(RETRY_S)
 
     async def _take(self, change: resource.Change, applied: list[Resource]) -> Ack:
@@ -292,6 +292,12 @@ _APPLIERS: dict[str, Callable[[Snapshots, Resource], None]] = {
     resource.NODE: Snapshots._apply_node,
     resource.PRICES: Snapshots._apply_prices,
 }
+
+
+def refresh_failed(error: Exception) -> None:
+    """A file or a server that is not there is said in one line, a fault of ours with its way."""
+    is_outside = isinstance(error, OSError)
+    log.error("cg.snapshot_refresh_failed %s", error, exc_info=None if is_outside else error)
 
 
 def _told(ack: Ack, *, is_unsaved: bool) -> Ack:

@@ -80,6 +80,7 @@ def test_the_test_clock_refuses_to_start_anywhere_else(bind: str) -> None:
         ("HEADRACE_STORE_DURABILITY", "always"),
         ("HEADRACE_RESPONSES_PARTIAL", "yes"),
         ("HEADRACE_DERIVE", "v3"),
+        ("HEADRACE_LOG_LEVEL", "loud"),
     ],
 )
 def test_a_value_that_means_nothing_names_its_variable(name: str, value: str) -> None:

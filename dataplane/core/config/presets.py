@@ -54,7 +54,7 @@ components:
   extract:
     min_tokens: 400
 """,
-        "Deterministic, without a model; for every tenant that has not chosen otherwise.",
+        "Deterministic, without a model.",
     ),
     Preset(
         "housellm",
@@ -193,7 +193,7 @@ components:
         _listed(
             *_TRIO, "dedup", "failed_run", "mask", "extract", "extract_llm", "cachesplit"
         ),
-        "For long agent sessions; mask removes the most, about 27 % of the content's tokens.",
+        "For long agent sessions; mask removes the most.",
     ),
     Preset(
         "general",

@@ -54,6 +54,7 @@ def test_a_document_that_does_not_validate_ends_with_3_its_problems_and_nothing_
 
     assert done.returncode == 3
     assert f"{document}:2:1: error[config.unknown_key]:" in done.stderr
+    assert "    mod: sync\n    ^^^\n" in done.stderr
     assert [one["code"] for one in json.loads(done.stdout)["errors"]] == ["config.unknown_key"]
     assert deployment.rows("SELECT count(*) FROM accounts_user") == [(0,)]
 

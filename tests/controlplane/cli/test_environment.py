@@ -12,6 +12,7 @@ import pytest
 
 from controlplane.settings import databases
 from controlplane.settings.environment import pairs, ports, read, sealing_keys
+from dataplane.settings import SettingsError
 
 KEY = base64.b64encode(bytes(32)).decode()
 
@@ -63,12 +64,41 @@ def test_the_first_of_several_sealing_keys_comes_first() -> None:
 
 
 @pytest.mark.parametrize(
-    "given", ["a", "a:", f":{KEY}", "a:c2hvcnQ=", "a:!!!!", f"a:{KEY},a:{KEY}", f"{'x' * 33}:{KEY}"]
+    "given",
+    [KEY, "a", "a:", f":{KEY}", "a:c2hvcnQ=", "a:!!!!", f"a:{KEY},a:{KEY}", f"{'x' * 33}:{KEY}"],
 )
 def test_sealing_keys_that_are_none_are_refused_without_being_printed(given: str) -> None:
     with pytest.raises(ValueError, match="HEADRACE_SECRET_KEYS") as refused:
         sealing_keys(given)
     assert KEY not in str(refused.value)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("HEADRACE_BIND", "8000"),
+        ("HEADRACE_BIND", "127.0.0.1:http"),
+        ("HEADRACE_BIND", "127.0.0.1:70000"),
+        ("HEADRACE_LOG_LEVEL", "loud"),
+        ("HEADRACE_OUTBOUND_PORTS", "8443,https"),
+        ("HEADRACE_SECOND_FACTOR", "yes"),
+        ("HEADRACE_TELEMETRY_MAX_BYTES", "5GB"),
+        ("HEADRACE_TRUSTED_PROXIES", "10.0.0.0/33"),
+        ("HEADRACE_UPSTREAMS", "https://api.example.com"),
+    ],
+)
+def test_a_value_that_means_nothing_names_its_variable(
+    tmp_path: Path, name: str, value: str
+) -> None:
+    with pytest.raises(SettingsError, match=name):
+        read({"HEADRACE_DATA_DIR": str(tmp_path), name: value})
+
+
+def test_a_data_directory_that_cannot_be_used_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+
+    with pytest.raises(SettingsError, match="HEADRACE_DATA_DIR cannot be used"):
+        read({"HEADRACE_DATA_DIR": str(tmp_path / "file" / "var")})
 
 
 def test_outbound_ports_are_numbers() -> None:
@@ -146,6 +176,7 @@ def test_both_databases_may_be_on_a_server(tmp_path: Path) -> None:
         ("postgresql://h/one", "postgresql://h/one", "a database of its own"),
         ("mysql://me:secret@h/one", "postgresql://h/two", "HEADRACE_DATABASE_URL is not of"),
         ("postgresql://h/one", "postgresql://me:secret@h", "HEADRACE_TELEMETRY_DATABASE_URL is"),
+        ("postgresql://me:secret@h:x/one", "postgresql://h/two", "HEADRACE_DATABASE_URL is not of"),
     ],
 )
 def test_databases_that_cannot_be_meant_are_refused_without_their_password(

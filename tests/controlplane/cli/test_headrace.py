@@ -349,12 +349,23 @@ def test_a_refused_token_ends_with_9_and_a_missing_one_with_1(
 
 
 def test_without_a_command_it_says_which_there_are(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main([]) == 2
+    assert main([]) == 1
     printed = capsys.readouterr().out
     assert all(f"  {name} " in printed for name in COMMANDS)
     assert main(["--help"]) == 0
 
 
 def test_an_unknown_command_is_named(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["rollout"]) == 2
+    assert main(["rollout"]) == 1
     assert "'rollout'" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["validate", "diff", "plan", "preset"])
+def test_wrong_usage_is_never_taken_for_a_pending_change(
+    command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    with pytest.raises(SystemExit) as ended:
+        main([command, "--targt", "tenant/orchid"])
+
+    assert ended.value.code == 1
+    assert f"usage: headrace {command}" in capsys.readouterr().err

@@ -19,6 +19,8 @@ import pytest
 from tests.controlplane.cli.processes import ROOT, Deployment
 
 PATIENCE_S = 60
+SERVE = ("manage.py", "serve")
+AUDIT = ("-m", "controlplane.cli.main", "audit", "verify")
 HELLO = {
     "model": "claude-sonnet-5",
     "max_tokens": 16,
@@ -109,6 +111,8 @@ def test_the_first_start_serves_what_it_printed_and_the_next_only_reminds(
     with started(deployment, "serve") as first:
         first.wait_for("/readyz")
         key = key_in(first.printed)
+        assert "API token    cg_api_" in first.printed
+        assert "Provider     simulated here" in first.printed
         assert first.ask(key).json()["type"] == "message"
         assert first.wait_for("/login").headers["content-type"].startswith("text/html")
         first.stop(signal.SIGTERM)
@@ -124,6 +128,42 @@ def test_the_first_start_serves_what_it_printed_and_the_next_only_reminds(
     assert "cg_live_" not in second.printed
     assert simulator_in(second.printed) == provider
     assert "Traceback" not in first.printed + second.printed
+
+
+def test_an_address_that_is_taken_is_named_before_anything_is_made(
+    deployment: Deployment,
+) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        bind = f"127.0.0.1:{other.getsockname()[1]}"
+
+        done = deployment.run("manage.py", "serve", HEADRACE_BIND=bind)
+
+    assert done.returncode == 1
+    assert f"HEADRACE_BIND={bind} cannot be listened on: Address already in use." in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "cg_live_" not in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("program", "name", "value"),
+    [
+        (SERVE, "HEADRACE_BIND", "localhost"),
+        (SERVE, "HEADRACE_BODY_MAX", "32MiB"),
+        (SERVE, "HEADRACE_DATABASE_URL", "postgresql://127.0.0.1/control"),
+        (AUDIT, "HEADRACE_OUTBOUND_PORTS", "https"),
+    ],
+)
+def test_a_wrong_setting_ends_a_command_with_one_line(
+    deployment: Deployment, program: tuple[str, ...], name: str, value: str
+) -> None:
+    done = deployment.run(*program, **{name: value})
+
+    (line,) = done.stderr.splitlines()
+    assert done.returncode == 1
+    assert line.startswith("headrace")
+    assert name in line
 
 
 def test_a_tenant_that_another_process_adds_is_served_by_the_running_one(

@@ -5,6 +5,8 @@ from __future__ import annotations
 import sqlite3
 from pathlib import Path
 
+import pytest
+
 from tests.controlplane.cli.processes import Deployment
 
 BEFORE = (("accounts", "0001"), ("audit", "0002"))
@@ -70,3 +72,23 @@ def test_a_server_does_not_start_on_secrets_that_it_cannot_open(tmp_path: Path) 
 
     assert done.returncode == 1
     assert "no key of HEADRACE_SECRET_KEYS opens: anthropic" in done.stderr
+
+
+@pytest.mark.parametrize(("database", "app"), [("control", "accounts"), ("telemetry", "telemetry")])
+def test_a_server_does_not_start_on_a_database_of_a_newer_release(
+    tmp_path: Path, database: str, app: str
+) -> None:
+    deployment = Deployment(tmp_path)
+    deployment.bootstrap("--tenant", "orchid")
+    with sqlite3.connect(tmp_path / f"{database}.sqlite3") as later:
+        later.execute(
+            "INSERT INTO django_migrations (app, name, applied) VALUES (?, '0099_later', ?)",
+            (app, "2026-12-01"),
+        )
+    later.close()
+
+    done = deployment.run("manage.py", "serve", HEADRACE_BIND="127.0.0.1:0")
+
+    assert done.returncode == 1
+    assert f"belongs to a newer release, which added {app}.0099_later" in done.stderr
+    assert "Traceback" not in done.stderr

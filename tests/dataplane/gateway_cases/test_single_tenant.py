@@ -160,3 +160,4 @@ def test_the_process_says_what_is_wrong_with_its_document(tmp_path: Path) -> Non
     assert ran.returncode == 1
     assert str(document) in ran.stderr
     assert "config.unknown_component" in last
+    assert "Traceback" not in ran.stderr

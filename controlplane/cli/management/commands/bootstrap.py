@@ -39,14 +39,15 @@ class Command(BaseCommand):
                 database.migrate()
                 made = bootstrap(wanted)
         except ConfigError as error:
-            self.refuse(error, options)
+            self.refuse(error, wanted, options)
         except ValidationError as error:
             raise CommandError("; ".join(error.messages)) from error
         self.stdout.write(as_json(made) if options["as_json"] else as_text(made))
 
-    def refuse(self, error: ConfigError, options: dict[str, Any]) -> NoReturn:
+    def refuse(self, error: ConfigError, wanted: Wanted, options: dict[str, Any]) -> NoReturn:
         """Lines for people on stderr, with --json the error objects for programs on stdout."""
-        self.stderr.write(printed.problems(error.problems, str(options["document"])))
+        file, source = str(options["document"]), wanted.document or ""
+        self.stderr.write(printed.problems(error.problems, file, source))
         if options["as_json"]:
             self.stdout.write(msgspec.json.encode({"errors": error.problems}).decode())
         sys.exit(EXIT_INVALID)

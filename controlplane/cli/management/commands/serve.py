@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import socket
 from argparse import ArgumentParser
 from contextlib import ExitStack
 from typing import Any
@@ -18,6 +19,7 @@ from controlplane.cli.bootstrapping import Wanted, bootstrap
 from controlplane.configs.released import adopt_release
 from controlplane.settings import ENVIRONMENT
 from dataplane.server import KEEP_ALIVE_S, GuardedProtocol
+from dataplane.settings import from_environment
 
 FIRST_TENANT = "demo"
 DRAIN_S = 25
@@ -32,6 +34,8 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         signal.signal(signal.SIGTERM, stop)
+        from_environment()  # what a node could not start with is said before anything is made
+        refuse_taken_address()
         with ExitStack() as stack:
             with database.set_up_alone(ENVIRONMENT.data_dir):
                 database.migrate()
@@ -43,6 +47,19 @@ class Command(BaseCommand):
                 stack.enter_context(simulated.running(port))
             self.stdout.flush()
             serve()
+
+
+def refuse_taken_address() -> None:
+    """Before the first start shows secrets for a server that then does not come up."""
+    host, port = ENVIRONMENT.host, ENVIRONMENT.port
+    try:
+        family, kind, *_, address = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM)[0]
+        with socket.socket(family, kind) as probe:
+            probe.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            probe.bind(address)
+    except OSError as problem:
+        said = f"HEADRACE_BIND={ENVIRONMENT.bind} cannot be listened on: {problem.strerror}."
+        raise CommandError(said) from problem
 
 
 def refuse_unreadable_secrets() -> None:
@@ -80,7 +97,8 @@ def greeting(tenant: str, port: int | None) -> str:
         upstreams=upstreams,
         allow_insecure=ENVIRONMENT.allow_insecure_upstreams,
     )
-    return welcome.block(bootstrap(wanted), ENVIRONMENT.base_url)
+    made = bootstrap(wanted)
+    return welcome.block(made, ENVIRONMENT.base_url, is_simulated=port is not None)
 
 
 def serve() -> None:

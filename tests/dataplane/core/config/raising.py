@@ -139,6 +139,10 @@ VALUES = [
         id="recovery-not-built",
     ),
     pytest.param(
+        "cache: {head_ttl_1h: true}\n", CONTEXT,
+        "config.unsupported_value 1:22 /cache/head_ttl_1h", id="head-ttl-not-built",
+    ),
+    pytest.param(
         "recovery: {transforms: [mask]}\n", CONTEXT,
         "config.unsupported_value 1:25 /recovery/transforms/0", id="transform-of-several-texts",
     ),

@@ -274,6 +274,7 @@ FIXED = {
     ("recovery", "enabled"),
     ("expand", "tool_paging"),
     ("expand", "max_inline_bytes"),
+    ("cache", "head_ttl_1h"),
 }
 
 
