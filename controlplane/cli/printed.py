@@ -2,21 +2,23 @@
 
 from __future__ import annotations
 
+import re
+import unicodedata
 from collections.abc import Iterator, Sequence
 
 from dataplane.core.config.problems import Problem
 
 INDENT = "    "
 TAB = "\t"
-
-
+WIDEST = 200  # characters of a line; of a longer one the part around the place is shown
+_LINE_END = re.compile(r"\r\n|\r|\n")  # those that the parser counts
 COLOURS = {"error": "\x1b[31m", "warning": "\x1b[33m", "advice": "\x1b[36m"}
 PLAIN = "\x1b[0m"
 
 
 def problems(found: Sequence[Problem], file: str, source: str = "", *, colour: bool = False) -> str:
     """Each with its place, the line it is about, a caret, the reason and what to write instead."""
-    lines = source.splitlines()
+    lines = _LINE_END.split(source)
     said = (part for one in found for part in parts(one, file, lines, colour=colour))
     return "\n".join(said)
 
@@ -32,7 +34,7 @@ def parts(
     if found.reason:
         yield f"{INDENT}reason: {found.reason}"
     if found.replacement.text:
-        yield f"{INDENT}instead: {found.replacement.text}"
+        yield f"{INDENT}fix: {found.replacement.text}"
 
 
 def place(found: Problem, file: str) -> str:
@@ -47,6 +49,17 @@ def pointed(found: Problem, line: str) -> Iterator[str]:
     start = (found.column or 1) - 1
     one_line = found.end_line == found.line and found.end_column is not None
     end = (found.end_column or 1) - 1 if one_line else len(line)
-    before = "".join(TAB if char == TAB else " " for char in line[:start])
-    yield f"{INDENT}{line}"
-    yield f"{INDENT}{before}{'^' * max(1, end - start)}"
+    first = max(0, start - WIDEST // 4) if len(line) > WIDEST else 0
+    last = first + WIDEST
+    cut = "…" if first else ""
+    before = "".join(TAB if char == TAB else " " * cells(char) for char in cut + line[first:start])
+    carets = sum(map(cells, line[start : min(end, last)]))
+    yield f"{INDENT}{cut}{line[first:last]}{'…' if last < len(line) else ''}"
+    yield f"{INDENT}{before}{'^' * max(1, carets)}"
+
+
+def cells(char: str) -> int:
+    """How many columns of a terminal a character takes."""
+    if unicodedata.combining(char) or unicodedata.category(char) == "Cf":
+        return 0
+    return 2 if unicodedata.east_asian_width(char) in ("W", "F") else 1

@@ -66,6 +66,8 @@ def checked(file: str, target: str, *, is_preset: bool = False) -> Checked:
     """target: where it is meant for, which only the server knows; "" for the packaged registry."""
     raw = sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
     source = raw.decode(errors="replace")
+    if source.encode() != raw:
+        target = ""  # no server could be sent these bytes, and none would take them
     found = there(source, target) if target else here(raw, is_preset=is_preset)
     return Checked("stdin" if file == STDIN else file, source, found)
 

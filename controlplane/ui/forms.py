@@ -7,10 +7,18 @@ from django import forms
 MAX_SOURCE = 256 * 1024  # bytes, as the validator's own limit (04 section 1.2)
 
 
+class SourceField(forms.CharField):
+    """A document. Browsers send line ends as CR LF; it is kept, and measured, with LF."""
+
+    def to_python(self, value: object) -> str:
+        text: str = super().to_python(value)
+        return text.replace("\r\n", "\n")
+
+
 class DocumentForm(forms.Form):
     """source is kept to the letter; based_on: the version the author saw, 0 for none."""
 
-    source = forms.CharField(
+    source = SourceField(
         max_length=MAX_SOURCE,
         strip=False,
         error_messages={
@@ -27,11 +35,6 @@ class DocumentForm(forms.Form):
         },
     )
     based_on = forms.IntegerField(min_value=0)
-
-    def clean_source(self) -> str:
-        """Browsers send line ends as CR LF; documents are kept with LF."""
-        source: str = self.cleaned_data["source"]
-        return source.replace("\r\n", "\n")
 
 
 class UpstreamForm(forms.Form):

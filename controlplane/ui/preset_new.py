@@ -24,6 +24,7 @@ from controlplane.ui import problem_rows
 from controlplane.ui.forms import MAX_SOURCE
 from controlplane.ui.frame import PersonRequest, page
 from controlplane.ui.presets import HERE, WRITE, own_preset
+from dataplane.core.config.parse import parse
 from dataplane.core.config.problems import ConfigError
 
 EMPTY, TEXT = "", "text"
@@ -65,15 +66,23 @@ class NewPresetForm(forms.Form):
         return self._scope.organisations(WRITE).get(uid=uid)
 
     def text(self) -> str:
+        """ConfigError for a file whose bytes are no text."""
         start, file = self.cleaned_data["start"], self.cleaned_data["file"]
         if start == EMPTY and file is None and not self.cleaned_data["source"].strip():
             return NOTHING
         if start in (EMPTY, TEXT):
-            raw = file.read(MAX_SOURCE + 1).decode(errors="replace") if file else ""
+            raw = _decoded(file.read(MAX_SOURCE + 1)) if file else ""
             return (raw or str(self.cleaned_data["source"])).replace("\r\n", "\n")
         tenant = self._scope.tenant(start)
         revision = current_revision(tenant) if tenant else None
         return as_yaml(revision.effective, {}) if revision else NOTHING
+
+
+def _decoded(raw: bytes) -> str:
+    try:
+        return raw.decode()
+    except UnicodeDecodeError:
+        raise ConfigError(parse(raw).problems) from None
 
 
 @login_required
@@ -87,10 +96,11 @@ def new(request: PersonRequest) -> HttpResponse:
     form = NewPresetForm(scope, request.POST, request.FILES)
     if not form.is_valid():
         return _asked(request, form, HTTPStatus.UNPROCESSABLE_ENTITY)
-    source, name = form.text(), form.cleaned_data["name"]
-    about = Labels(title=form.cleaned_data["title"])
-    first = Beginning(source=source, message="First version")
+    name, about = form.cleaned_data["name"], Labels(title=form.cleaned_data["title"])
+    source = ""
     try:
+        source = form.text()
+        first = Beginning(source=source, message="First version")
         made = create_preset(form.place, name, first, request.user, about)
     except ValidationError as refused:
         form.add_error("name", refused.messages)

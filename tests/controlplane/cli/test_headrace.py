@@ -63,7 +63,30 @@ def test_each_problem_has_its_place_its_line_a_caret_and_what_to_write_instead(
     assert place.startswith(f"{document}:3:10: error[config.unknown_key]: ")
     assert line == "      mask: {keep_recnt: 4}"
     assert caret == "    " + " " * 9 + "^" * 10
-    assert any("keep_recent" in one and one.startswith("    instead: ") for one in rest)
+    assert any("keep_recent" in one and one.startswith("    fix: ") for one in rest)
+
+
+@pytest.mark.parametrize(
+    ("text", "line", "caret"),
+    [
+        pytest.param("pipeline: [mask, \t msk]\n", "pipeline: [mask, \t msk]",
+                     " " * 17 + "\t ^^^", id="tab"),
+        pytest.param("{'😀é': 1}\n", "{'😀é': 1}", " ^^^^^", id="two columns wide"),
+        pytest.param("# a\u2028b\nmod: 1\n", "mod: 1", "^^^", id="an old line end"),
+        pytest.param(f"{{mode: {' ' * 300}sync, zzz: 1}}\n", "   sync, zzz: 1}",
+                     " " * 51 + "^^^", id="a long line"),
+    ],
+)  # fmt: skip
+def test_a_caret_stands_below_what_is_meant(
+    document: Path, text: str, line: str, caret: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document.write_text(text, encoding="utf-8")
+
+    assert main(["validate", str(document)]) == 3
+    printed = capsys.readouterr().out
+    found = printed.split("config.unknown_")[-1].splitlines()
+    assert found[2] == f"    {caret}"
+    assert found[1].endswith(line[-20:])
 
 
 def test_the_block_of_an_earlier_release_is_told_both_of_its_mistakes(
@@ -235,6 +258,16 @@ def test_a_diff_ends_with_2_when_something_differs(
     assert "+pipeline: [format, mask]" in capsys.readouterr().out
     document.write_text("# why\npipeline: [format]\n")
     assert main(["diff", "--effective", str(document), "--target", "tenant/orchid"]) == 0
+
+
+def test_bytes_that_are_no_text_are_refused_for_a_target_as_they_are_without_one(
+    document: Path, deployment: Tenant, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document.write_bytes(b"pipeline: [format]  # \xff\n")
+
+    for more in ([], ["--target", "tenant/orchid"]):
+        assert main(["validate", str(document), *more]) == 3
+        assert f"{document}:1:23: error[config.encoding]" in capsys.readouterr().out
 
 
 def test_a_plan_prints_what_it_would_do_and_saves_nothing(

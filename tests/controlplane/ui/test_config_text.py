@@ -12,6 +12,7 @@ from controlplane.accounts.models import Tenant, User
 from controlplane.configs.actions import save_version
 from controlplane.configs.documents import document_of
 from controlplane.configs.drafts import draft_of
+from controlplane.ui.forms import MAX_SOURCE
 from tests.controlplane.ui.conftest import Browser
 
 RIGHT = "# ours\npipeline:\n  - mask   # the newest stay\n"
@@ -307,3 +308,14 @@ def test_a_fix_says_what_it_writes_as_the_document_would(client: Client, tenant:
     page = client.post("/config/orchid/check", body).content.decode()
 
     assert "Apply fix: set pipeline to [mask, format]" in page
+
+
+def test_line_ends_of_a_browser_do_not_count_towards_the_limit(
+    client: Client, tenant: Tenant
+) -> None:
+    text = RIGHT + "#\n" * ((MAX_SOURCE - len(RIGHT)) // 2)
+
+    assert saved(client, text.replace("\n", "\r\n")).status_code == 302  # type: ignore[attr-defined]
+    over = saved(client, text + "#\n" * 2, based_on=1)
+    assert over.status_code == 422  # type: ignore[attr-defined]
+    assert "longer than 256 KiB" in over.content.decode()  # type: ignore[attr-defined]

@@ -195,6 +195,18 @@ def test_a_text_with_errors_makes_no_preset_and_each_is_named(
     assert not Preset.objects.exists()
 
 
+def test_a_file_that_is_no_text_makes_no_preset(
+    client: Client, organisation: Organisation, tenant: Tenant
+) -> None:
+    file = SimpleUploadedFile("a.yaml", b"pipeline: [mask]  # caf\xe9\n")
+
+    page = new(client, organisation, file=file)
+
+    assert "config.encoding" in page
+    assert "0xe9, which is not UTF-8" in page
+    assert not Preset.objects.exists()
+
+
 def test_a_taken_name_is_refused_on_the_form(
     client: Client, organisation: Organisation, tenant: Tenant
 ) -> None:
