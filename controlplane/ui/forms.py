@@ -11,8 +11,7 @@ class SourceField(forms.CharField):
     """A document. Browsers send line ends as CR LF; it is kept, and measured, with LF."""
 
     def to_python(self, value: object) -> str:
-        text: str = super().to_python(value)
-        return text.replace("\r\n", "\n")
+        return (super().to_python(value) or "").replace("\r\n", "\n")
 
 
 class DocumentForm(forms.Form):
