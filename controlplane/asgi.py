@@ -21,6 +21,7 @@ django_application = get_asgi_application()
 
 from controlplane.accounts import capture, vault  # noqa: E402  Django must be set up first
 from controlplane.accounts.queries import held_key  # noqa: E402
+from controlplane.bodies import within_bounds  # noqa: E402
 from controlplane.fleet import hints, running  # noqa: E402
 from controlplane.fleet.source import EmbeddedSource  # noqa: E402
 from controlplane.jobs.runner import Runner  # noqa: E402
@@ -62,7 +63,7 @@ class Gateway:
         elif Live.answers(scope):
             await self._live(scope, receive, send)
         else:
-            await django_application(scope, receive, send)
+            await within_bounds(django_application, scope, receive, send)
 
     async def start(self) -> Node:
         """The node, started once; whoever comes meanwhile waits for it."""

@@ -125,6 +125,8 @@ def _guarded(media: tuple[str, ...], rate: limits.Rate) -> Callable[[retries.Run
             try:
                 if allowance.is_over:
                     raise limits.too_many(allowance)
+                if len(request.body) > LARGEST_BODY:  # one in chunks has not said so before
+                    raise too_large()
                 if request.body and request.content_type not in media:
                     raise _media_type(media)
                 response = run(request, **path)
