@@ -96,5 +96,6 @@ def open_invitations(organisation: Organisation | None) -> Sequence[Invitation]:
 
 
 def upstreams() -> Sequence[Upstream]:
-    """The whole allow-list, disabled ones too, with the secret that each one uses."""
-    return list(Upstream.objects.select_related("key_secret").order_by("dialect", "name"))
+    """The whole allow-list, disabled ones too, with the secret that each uses and who chose it."""
+    found = Upstream.objects.select_related("key_secret").prefetch_related("chosen_by")
+    return list(found.order_by("dialect", "name"))

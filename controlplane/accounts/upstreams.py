@@ -30,7 +30,6 @@ class UpstreamTerms:
     enabled: bool = True
 
 
-@transaction.atomic
 def create_upstream(
     *,
     name: str,
@@ -41,30 +40,32 @@ def create_upstream(
     resolve: Resolve = addresses_of,
 ) -> Upstream:
     """ValidationError when the address breaks a rule of the allow-list or the name is taken."""
+    terms = terms or UpstreamTerms()
+    address = _checked(base_url, terms, resolve)
     upstream = Upstream(name=name, dialect=dialect)
-    _apply(upstream, terms or UpstreamTerms(), base_url, resolve)
-    upstream.save()
-    after = {"name": name, "dialect": dialect, **state_of(upstream)}
-    record("upstream.create", Subject(upstream.uid, name), by, after=after)
-    published.publish_upstreams(by)
+    with transaction.atomic():
+        _apply(upstream, terms, address)
+        upstream.save()
+        after = {"name": name, "dialect": dialect, **state_of(upstream)}
+        record("upstream.create", Subject(upstream.uid, name), by, after=after)
+        published.publish_upstreams(by)
     return upstream
 
 
-@transaction.atomic
 def move_upstream(
     upstream: Upstream, *, base_url: str, by: Actor | None, resolve: Resolve = addresses_of
 ) -> Upstream:
     """Give a named upstream another address; every tenant that chose it follows."""
     before = {"base_url": upstream.base_url}
     upstream.base_url = upstream_urls.checked(base_url, rules_of(upstream), resolve=resolve)
-    upstream.save(update_fields=["base_url"])
-    after = {"base_url": upstream.base_url}
-    record("upstream.move", Subject(upstream.uid, upstream.name), by, before=before, after=after)
-    published.publish_upstreams(by)
+    after, subject = {"base_url": upstream.base_url}, Subject(upstream.uid, upstream.name)
+    with transaction.atomic():
+        upstream.save(update_fields=["base_url"])
+        record("upstream.move", subject, by, before=before, after=after)
+        published.publish_upstreams(by)
     return upstream
 
 
-@transaction.atomic
 def change_upstream(
     upstream: Upstream,
     terms: UpstreamTerms,
@@ -74,14 +75,15 @@ def change_upstream(
     resolve: Resolve = addresses_of,
 ) -> Upstream:
     """All of its terms at once; ValidationError when a tenant still uses one that is disabled."""
-    before = state_of(upstream)
-    _apply(upstream, terms, base_url, resolve)
-    if not terms.enabled and upstream.chosen_by.exists():
-        raise ValidationError("Tenants still use this upstream.")
-    upstream.save()
-    subject = Subject(upstream.uid, upstream.name)
-    record("upstream.change", subject, by, before=before, after=state_of(upstream))
-    published.publish_upstreams(by)
+    before, subject = state_of(upstream), Subject(upstream.uid, upstream.name)
+    address = _checked(base_url, terms, resolve)
+    with transaction.atomic():
+        _apply(upstream, terms, address)
+        if not terms.enabled and upstream.chosen_by.exists():
+            raise ValidationError("Tenants still use this upstream.")
+        upstream.save()
+        record("upstream.change", subject, by, before=before, after=state_of(upstream))
+        published.publish_upstreams(by)
     return upstream
 
 
@@ -108,17 +110,30 @@ def terms_of(upstream: Upstream) -> UpstreamTerms:
     return UpstreamTerms(**{name: getattr(upstream, name) for name in _NAMES})
 
 
-def _apply(upstream: Upstream, terms: UpstreamTerms, base_url: str, resolve: Resolve) -> None:
+@dataclass(frozen=True, slots=True)
+class _Address:
+    base_url: str
+    proxy_url: str
+
+
+def _checked(base_url: str, terms: UpstreamTerms, resolve: Resolve) -> _Address:
+    """Names are looked up here, before a transaction: that may take long, and on SQLite everybody
+    else who writes would wait for it.
+    """
+    rules, proxy_url = rules_of(terms), terms.proxy_url
+    return _Address(
+        upstream_urls.checked(base_url, rules, resolve=resolve),
+        upstream_urls.checked(proxy_url, rules, resolve=resolve) if proxy_url else "",
+    )
+
+
+def _apply(upstream: Upstream, terms: UpstreamTerms, address: _Address) -> None:
     for name in _NAMES:
         setattr(upstream, name, getattr(terms, name))
     secret = terms.key_secret
     if secret is not None and (secret.kind != Secret.Kind.PROVIDER_KEY or secret.scope):
         raise ValidationError("An upstream holds a provider key of the deployment.")
-    upstream.base_url = upstream_urls.checked(base_url, rules_of(terms), resolve=resolve)
-    if terms.proxy_url:
-        upstream.proxy_url = upstream_urls.checked(
-            terms.proxy_url, rules_of(terms), resolve=resolve
-        )
+    upstream.base_url, upstream.proxy_url = address.base_url, address.proxy_url
     upstream.full_clean()
 
 

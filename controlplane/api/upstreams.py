@@ -11,6 +11,7 @@ from ninja import Router, Status
 from controlplane.accounts import upstream_urls
 from controlplane.accounts import upstreams as accounts
 from controlplane.accounts.models import Secret, Upstream
+from controlplane.accounts.queries import upstreams
 from controlplane.api import account_schemas as schemas
 from controlplane.api import shown_accounts as shown
 from controlplane.api.access import deployment, plain
@@ -29,8 +30,7 @@ WRITE = "upstream:write"
 def list_upstreams(request: HttpRequest) -> dict[str, Any]:
     """The whole list, also what is not offered at present."""
     deployment(request, WRITE)
-    rows = Upstream.objects.select_related("key_secret").order_by("dialect", "name")
-    return {"items": [shown.upstream(row) for row in rows]}
+    return {"items": [shown.upstream(row) for row in upstreams()]}
 
 
 @operation(

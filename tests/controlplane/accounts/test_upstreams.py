@@ -7,6 +7,7 @@ from dataclasses import replace
 import msgspec
 import pytest
 from django.core.exceptions import ValidationError
+from django.db import connection
 
 from controlplane.accounts.actions import choose_upstream
 from controlplane.accounts.models import Tenant, Upstream, User
@@ -15,6 +16,7 @@ from controlplane.accounts.upstreams import (
     UpstreamTerms,
     change_upstream,
     create_upstream,
+    move_upstream,
     terms_of,
 )
 from controlplane.audit.models import AuditEvent
@@ -108,3 +110,18 @@ def test_a_body_of_an_earlier_release_still_decodes() -> None:
         msgspec.json.encode(msgspec.json.decode(body, type=resource.Upstream), order="sorted")
         == body
     )
+
+
+@pytest.mark.django_db(transaction=True)
+def test_a_name_is_looked_up_while_nobody_waits_for_a_lock() -> None:
+    was_locked = []
+
+    def slowly(_host: str) -> list[str]:
+        was_locked.append(connection.in_atomic_block)
+        return []
+
+    made = create_upstream(name="lab", dialect="openai", base_url=URL, by=None, resolve=slowly)
+    move_upstream(made, base_url="https://other.example", by=None, resolve=slowly)
+    change_upstream(made, UpstreamTerms(proxy_url=URL), base_url=URL, by=None, resolve=slowly)
+
+    assert was_locked == [False] * 4
