@@ -9,6 +9,7 @@ from http import HTTPStatus
 
 from django.conf import settings
 from django.http import HttpRequest, HttpResponse
+from django.utils.encoding import escape_uri_path
 
 log = logging.getLogger("headrace.requests")
 Answer = Callable[[HttpRequest], HttpResponse]
@@ -34,7 +35,8 @@ class Crossing:
             log.warning("cp.token_in_url method=%s", request.method)
             return _refused(HTTPStatus.BAD_REQUEST, IN_URL)
         if _is_from_elsewhere(request):
-            log.warning("cp.cross_site_write method=%s path=%s", request.method, request.path)
+            path = escape_uri_path(request.path)  # decoded, it may hold a line of its own
+            log.warning("cp.cross_site_write method=%s path=%s", request.method, path)
             return _refused(HTTPStatus.FORBIDDEN, FROM_ELSEWHERE)
         return self._answer(request)
 

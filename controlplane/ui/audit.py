@@ -17,6 +17,7 @@ from django.views.decorators.http import require_safe
 from controlplane.audit import queries
 from controlplane.audit.models import AuditEvent
 from controlplane.audit.queries import Filters
+from controlplane.digits import whole
 from controlplane.ui.access import scope_for
 from controlplane.ui.audit_rows import VIA, event_rows
 from controlplane.ui.form_rendering import DesignedForm
@@ -93,8 +94,8 @@ def audit(request: PersonRequest) -> HttpResponse:
     visible = scope_for(request, "audit:read").trail()
     form = TrailForm(_actions(visible), request.GET)
     form.is_valid()
-    filters, before = form.filters(), request.GET.get("before", "")
-    found = queries.trail(visible, filters, before=int(before) if before.isdecimal() else None)
+    filters, before = form.filters(), whole(request.GET.get("before", ""), None)
+    found = queries.trail(visible, filters, before=before)
     asked = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     context = {
         "form": form,
@@ -102,7 +103,7 @@ def audit(request: PersonRequest) -> HttpResponse:
         "chips": _chips(asked),
         "has_filters": filters != Filters(),
         "export": _export(filters),
-        "newest": _at(asked) if before else "",
+        "newest": "" if before is None else _at(asked),
         "older": _at({**asked, "before": str(found.older)}) if found.older else "",
         "here": reverse(HERE),
         "proof": _proof() if "verify" in request.GET else None,

@@ -12,6 +12,7 @@ from controlplane.configs.checking import checked_as
 from controlplane.configs.comparing import checked_side
 from controlplane.configs.models import ConfigDraft
 from controlplane.configs.queries import versions
+from controlplane.digits import whole
 from controlplane.ui import problem_rows
 from controlplane.ui.changes import Summary, summary_of
 from controlplane.ui.config_page import document_page
@@ -111,4 +112,4 @@ def typed_source(request: PersonRequest) -> str:
 
 def typed_base(request: PersonRequest, found: Opened) -> int:
     sent = request.POST.get("based_on", "")
-    return int(sent) if sent.isdecimal() else found.based_on
+    return whole(sent, found.based_on)

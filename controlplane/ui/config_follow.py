@@ -13,6 +13,7 @@ from controlplane.configs.actions import follow_default, save_version
 from controlplane.configs.models import ConfigVersion
 from controlplane.configs.problems import StaleBaseError
 from controlplane.configs.queries import starting_text
+from controlplane.digits import whole
 from controlplane.ui.changes import summary
 from controlplane.ui.config_editor import WRITE
 from controlplane.ui.config_page import document_page
@@ -62,7 +63,7 @@ def follow(request: PersonRequest, handle: str) -> HttpResponse:
 def _followed(request: PersonRequest, found: Opened) -> HttpResponse:
     message = request.POST.get("message", "").strip() or "Follow the default again"
     sent = request.POST.get("based_on", "")
-    based_on = int(sent) if sent.isdecimal() else found.based_on
+    based_on = whole(sent, found.based_on)
     try:
         follow_default(found.document, message, request.user, based_on=based_on)
     except StaleBaseError as race:

@@ -17,6 +17,7 @@ from controlplane.configs.actions import restored
 from controlplane.configs.models import ConfigVersion
 from controlplane.configs.problems import StaleBaseError
 from controlplane.configs.queries import versions
+from controlplane.digits import whole
 from controlplane.ui import problem_rows
 from controlplane.ui.changes import summary
 from controlplane.ui.config_editor import WRITE
@@ -82,7 +83,7 @@ def restore(request: PersonRequest, handle: str, number: int) -> HttpResponse:
     wanted = version_of(found, number)
     message = request.POST.get("message", "").strip() or f"Restore version {number}"
     sent = request.POST.get("based_on", "")
-    based_on = int(sent) if sent.isdecimal() else found.based_on
+    based_on = whole(sent, found.based_on)
     try:
         made = restored(wanted, message, request.user, based_on=based_on)
     except StaleBaseError as race:

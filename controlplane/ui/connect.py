@@ -16,6 +16,7 @@ from django_htmx.http import HttpResponseClientRedirect
 from controlplane.accounts.models import DataPlaneKey, Tenant, Upstream
 from controlplane.accounts.permissions import may
 from controlplane.accounts.queries import chosen_upstreams, visible_tenants
+from controlplane.digits import whole
 from controlplane.fleet import running
 from controlplane.ui import arrival, snippets
 from controlplane.ui.frame import PersonRequest, page
@@ -111,8 +112,8 @@ def _first_request(request: PersonRequest, slug: str, uid: str) -> HttpResponse:
     key = get_object_or_404(DataPlaneKey, tenant=tenant, uid=uid)
     if not request.headers.get("hx-request"):
         return connect_page(request, tenant, key)
-    since = request.GET.get("since", "")
-    context = _arrival(tenant, slug, key, since=int(since) if since.isdecimal() else None)
+    since = whole(request.GET.get("since", ""), None)
+    context = _arrival(tenant, slug, key, since=since)
     return render(request, "connect/connect.html#arrival", {"key": key, **context})
 
 

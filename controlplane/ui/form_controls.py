@@ -13,6 +13,7 @@ from typing import Any, Literal
 
 from controlplane.configs import form_fields
 from controlplane.configs.form_fields import Field, Group
+from controlplane.digits import whole
 from controlplane.ui.numerals import plural
 from dataplane.core.components import components
 from dataplane.core.config.resolve import Effective
@@ -253,7 +254,7 @@ def pipeline_asked(shown: Drawn, posted: Mapping[str, str]) -> list[str] | None:
 
 def _place(sent: str, now: int) -> float:
     """Where a component wants to stand: in front of the one that stands there, or behind it."""
-    wanted = int(sent) if sent.isdecimal() else now
+    wanted = whole(sent, now)
     return wanted + (wanted > now) / 2 - (wanted < now) / 2
 
 

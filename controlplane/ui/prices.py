@@ -14,6 +14,7 @@ from django.views.decorators.http import require_http_methods
 
 from controlplane.accounts.scopes import Scope
 from controlplane.arrivals import scope_of_request
+from controlplane.digits import whole
 from controlplane.prices import queries
 from controlplane.prices.actions import StaleCardError, save_card
 from controlplane.prices.entries import Entry
@@ -49,7 +50,7 @@ def _version(wanted: str) -> PriceCard | None:
     """Http404 for a version that never was; None while the packaged card is in force."""
     if not wanted:
         return queries.card_in_force()
-    found = PriceCard.objects.filter(version=wanted).first() if wanted.isdecimal() else None
+    found = PriceCard.objects.filter(version=whole(wanted, None)).first()
     if found is None:
         raise Http404
     return found
@@ -64,7 +65,7 @@ def _save(request: PersonRequest, scope: Scope) -> HttpResponse:
         entries = entries_sent(request.POST)
         if not message:
             raise PriceError("Say in a few words what changes, and why.")
-        number = int(based_on) if based_on.isdecimal() else 0
+        number = whole(based_on, 0)
         card = save_card(entries, message[:500], request.user, based_on=number)
     except StaleCardError:
         return _refused(request, entries, HTTPStatus.CONFLICT)

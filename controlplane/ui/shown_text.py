@@ -6,6 +6,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 
+from controlplane.digits import whole
 from controlplane.ui.numerals import Figure, count
 
 PAGE_BYTES = 16_384
@@ -31,7 +32,7 @@ class TextPage:
 
 def pages_of(original: bytes, wanted: str) -> TextPage:
     """The part that begins at or before the wanted offset; whole code points, never half of one."""
-    asked = int(wanted) if wanted.isdecimal() else 0
+    asked = whole(wanted, 0)
     start = _boundary(original, min(asked, max(0, len(original) - 1)))
     end = len(original)
     if start + PAGE_BYTES < end:

@@ -82,6 +82,26 @@ def test_a_change_that_another_site_asks_for_is_refused(
     assert client.get("/me", headers=headers).status_code == 200
 
 
+def test_a_refused_path_writes_one_line_of_the_log(
+    client: Client, caplog: pytest.LogCaptureFixture
+) -> None:
+    client.cookies["cg_session"] = "x"
+    client.post("/a%0aWARNING forged", headers={"sec-fetch-site": "cross-site"})
+
+    assert caplog.messages == ["cp.cross_site_write method=POST path=/a%0AWARNING%20forged"]
+
+
+@pytest.mark.parametrize(
+    "path", ["/audit?before={}", "/prices?version={}", "/sessions?after={}.a.b"]
+)
+@pytest.mark.parametrize("digits", [30, 5_000])
+def test_more_digits_than_a_number_has_are_no_number(manager: User, path: str, digits: int) -> None:
+    client = Client()
+    client.force_login(manager)
+
+    assert client.get(path.format("9" * digits)).status_code in (200, 404)
+
+
 @pytest.mark.parametrize("path", ["/api/v1/tenants?token={}", "/tenants/{}", "/login?next=/{}"])
 @pytest.mark.parametrize("credential", ["cg_api_" + "A" * 38, "cg_live_" + "A" * 26])
 def test_a_credential_in_an_address_is_refused_and_named_without_its_text(

@@ -10,6 +10,7 @@ from itertools import pairwise
 from django.db.models import Q, QuerySet
 
 from controlplane.accounts.scopes import Scope
+from controlplane.digits import whole
 from controlplane.telemetry.models import MarkerRecord, RequestRecord, SessionRecord
 from controlplane.telemetry.queries.coverage import State, readable
 from controlplane.telemetry.queries.paging import PAGE, Page, limited
@@ -138,12 +139,13 @@ def _cursor(record: SessionRecord) -> str:
 
 def _older(after: str) -> Q:
     """Rows after the cursor; a session that has moved to the front meanwhile is not repeated."""
-    at, _, name = after.partition(".")
+    moment, _, name = after.partition(".")
     tenant, _, session_uid = name.partition(".")
-    if not at.isdecimal():
+    at = whole(moment, None)
+    if at is None:
         return Q()
     last = SessionRecord.objects.filter(tenant_uid=tenant, session_uid=session_uid).values("pk")
-    return Q(last_at__lt=int(at)) | Q(last_at=int(at), pk__lt=last[:1])
+    return Q(last_at__lt=at) | Q(last_at=at, pk__lt=last[:1])
 
 
 def _session(tenant: str, session_uid: str) -> SessionDetail | None:
