@@ -105,15 +105,19 @@ def machine_of(request: HttpRequest) -> Machine:
 
 
 def address_of(request: HttpRequest) -> str:
+    forwarded = request.headers.get("x-forwarded-for", "")
+    return address_behind(str(request.META.get("REMOTE_ADDR", "")), forwarded)
+
+
+def address_behind(peer: str, forwarded: str) -> str:
     """Of the peer; where that is a proxy that the deployment names, of who is in front of it.
 
-    Only the last element of X-Forwarded-For was written by the proxy itself.
+    forwarded: X-Forwarded-For, of which only the last element was written by the proxy itself.
     """
-    peer = str(request.META.get("REMOTE_ADDR", ""))
     if not settings.TRUSTED_PROXIES or not is_within(peer, settings.TRUSTED_PROXIES):
         return peer
-    forwarded = request.headers.get("x-forwarded-for", "").rpartition(",")[2].strip()
-    return forwarded if _is_address(forwarded) else peer
+    last = forwarded.rpartition(",")[2].strip()
+    return last if _is_address(last) else peer
 
 
 def _is_address(text: str) -> bool:

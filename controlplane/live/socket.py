@@ -17,6 +17,7 @@ from channels.generic.websocket import AsyncWebsocketConsumer
 
 from controlplane.accounts.scopes import Principal, Scope, scope_of
 from controlplane.accounts.tokens import authenticate_token
+from controlplane.arrivals import address_behind
 from controlplane.live.hub import Hub, TooManyError
 from controlplane.live.messages import Frame
 from controlplane.live.origins import is_foreign
@@ -110,9 +111,14 @@ class LiveSocket(AsyncWebsocketConsumer):
 
     def _reach(self) -> tuple[Principal | None, Scope]:
         """Whom the token speaks for now, and what they reach. It asks the database."""
-        client = self.scope.get("client") or ("", 0)
-        principal = authenticate_token(self._credential, client[0])
+        principal = authenticate_token(self._credential, self._address())
         return principal, scope_of(principal)
+
+    def _address(self) -> str:
+        peer, _ = self.scope.get("client") or ("", 0)
+        headers = self.scope["headers"]
+        forwarded = [value for name, value in headers if name.lower() == b"x-forwarded-for"]
+        return address_behind(peer, b",".join(forwarded).decode("latin-1"))
 
     def _hang_up(self, code: int) -> None:
         asyncio.ensure_future(self.close(code))  # noqa: RUF006  the connection holds it

@@ -28,9 +28,13 @@ MASK = "component.mask"
 class Program:
     """A client of the socket."""
 
-    def __init__(self, hub: Hub, token: str = "") -> None:
+    def __init__(
+        self, hub: Hub, token: str = "", *, peer: str = "192.0.2.1", forwarded: str = ""
+    ) -> None:
         headers = [(b"authorization", f"Bearer {token}".encode())] if token else []
+        headers += [(b"x-forwarded-for", forwarded.encode())] if forwarded else []
         self._wire = WebsocketCommunicator(LiveSocket(hub), socket.PATH, headers=headers)
+        self._wire.scope["client"] = (peer, 1)
 
     async def connect(self) -> None:
         accepted, _ = await self._wire.connect(timeout=PATIENCE_S)
@@ -106,6 +110,27 @@ async def test_a_token_may_come_as_the_first_message_too(hub: Hub, token: str) -
 
     assert await program.ask(op="auth", token=token) == {"op": "ok"}
     await program.close()
+
+
+@pytest.mark.parametrize(
+    ("forwarded", "closed"), [("10.0.0.5, 203.0.113.7", True), ("203.0.113.7, 10.0.0.5", False)]
+)
+async def test_a_tokens_networks_are_those_in_front_of_a_named_proxy(
+    hub: Hub, admin: User, settings: Any, forwarded: str, *, closed: bool
+) -> None:
+    settings.TRUSTED_PROXIES = ("10.0.0.0/24",)
+    terms = TokenTerms(ip_allow=["10.0.0.0/8"])
+    _, inside = await sync_to_async(issue_token)(admin, "inside", admin, terms)
+    program = Program(hub, peer="10.0.0.9", forwarded=forwarded)
+    await program.connect()
+
+    await program.say(op="auth", token=inside)
+
+    if closed:
+        assert await program.closed_with() == socket.UNAUTHENTICATED
+    else:
+        assert await program.hear() == {"op": "ok"}
+        await program.close()
 
 
 @pytest.mark.parametrize(
