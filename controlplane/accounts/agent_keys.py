@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from django.core.exceptions import ValidationError
 from django.db import transaction
 
 from controlplane.accounts import published, secrets
@@ -10,16 +11,19 @@ from controlplane.accounts.problems import BoundElsewhereError, KeyTooShortError
 from controlplane.audit.actions import Actor, Subject, record
 
 SHORTEST_KEY = 20
+OURS = "cg_"  # no provider's key begins so, and nodes pass nothing on that does
 
 
 @transaction.atomic
 def bind_agent_key(tenant: Tenant, agent_key: str, label: str, by: Actor | None) -> AgentKeyBinding:
     """From now on requests with this key of the caller's are the tenant's.
 
-    KeyTooShortError; BoundElsewhereError, for it is never moved. Binding it to the same tenant
-    again changes nothing. Only the key's digest is kept.
+    KeyTooShortError; BoundElsewhereError, for it is never moved; ValidationError for a credential
+    of ours. Binding it to the same tenant again changes nothing. Only the key's digest is kept.
     """
     agent_key = agent_key.strip()
+    if agent_key.startswith(OURS):
+        raise ValidationError("This is a credential of Headrace. Bind the provider's.")
     if len(agent_key) < SHORTEST_KEY:
         raise KeyTooShortError(SHORTEST_KEY)
     digest = secrets.digest_of(agent_key)

@@ -18,8 +18,6 @@ from django.http import HttpRequest, HttpResponse
 from controlplane.api.refusals import RefusedError
 from controlplane.arrivals import address_of, scope_of_request
 
-CALLERS_KEPT = 10_000  # before counts of earlier windows are thrown away
-
 
 @dataclass(frozen=True, slots=True)
 class Rate:
@@ -47,12 +45,16 @@ class Allowance:
 
 
 class Windows:
-    """Requests of each caller in the window that it is now. clock: seconds since the epoch."""
+    """Requests of each caller in the window that it is now. clock: seconds since the epoch.
+
+    The counts of a rate go as a whole when its next window begins, so that a request costs the
+    same however many callers there are.
+    """
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self._clock = clock
         self._lock = threading.Lock()
-        self._counts: dict[tuple[str, str], tuple[int, int]] = {}
+        self._counts: dict[str, tuple[int, dict[str, int]]] = {}
 
     def take(self, caller: str, rate: Rate) -> Allowance:
         """Count one request; is_over when it is more than the rate allows."""
@@ -60,23 +62,19 @@ class Windows:
         window = int(now // rate.window_s)
         reset_s = math.ceil((window + 1) * rate.window_s - now)
         with self._lock:
-            last, used = self._counts.get((caller, rate.name), (window, 0))
-            used = used if last == window else 0
-            if used >= rate.requests:
+            used = self._used_in(window, rate)
+            before = used.get(caller, 0)
+            if before >= rate.requests:
                 return Allowance(rate, 0, reset_s, is_over=True)
-            if len(self._counts) >= CALLERS_KEPT:
-                self._forget(now)
-            self._counts[caller, rate.name] = (window, used + 1)
-        return Allowance(rate, rate.requests - used - 1, reset_s)
+            used[caller] = before + 1
+        return Allowance(rate, rate.requests - before - 1, reset_s)
 
-    def _forget(self, now: float) -> None:
-        """Whoever has not asked for an hour is in no window any more."""
-        rates = {each.name: each for each in (READS, WRITES, CHECKS, EXPORTS)}
-        self._counts = {
-            key: (window, used)
-            for key, (window, used) in self._counts.items()
-            if window == int(now // rates[key[1]].window_s)
-        }
+    def _used_in(self, window: int, rate: Rate) -> dict[str, int]:
+        last, used = self._counts.get(rate.name, (window, {}))
+        if last != window:
+            used = {}
+        self._counts[rate.name] = (window, used)
+        return used
 
 
 windows = Windows()

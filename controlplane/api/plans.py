@@ -9,7 +9,7 @@ from django.http import HttpRequest, HttpResponse
 from ninja import Router, Status
 
 from controlplane.api import schemas, shown
-from controlplane.api.access import checked_write, plain, scope_of, writable
+from controlplane.api.access import checked_write, plain, readable, scope_of, writable
 from controlplane.api.conditions import quoted
 from controlplane.api.limits import CHECKS
 from controlplane.api.operations import operation
@@ -50,8 +50,10 @@ def create_plan(request: HttpRequest, body: schemas.NewPlan, response: HttpRespo
     router, "GET", "/plans/{uid}", scope=WRITE, tenancy="self", response={200: schemas.PlanOut}
 )  # fmt: skip
 def get_plan(request: HttpRequest, uid: str, response: HttpResponse) -> schemas.PlanOut:
-    """One of the caller's plans."""
+    """One of the caller's plans, as long as they may read what it changes."""
     found = _found(request, uid)
+    for document in found.target:
+        readable(request, document)
     response.headers["ETag"] = quoted(found.plan_hash)
     return shown.plan(found)
 

@@ -101,6 +101,8 @@ def bind(request: PersonRequest, slug: str) -> HttpResponse:
         wanted = form.cleaned_data
         try:
             bound = bind_agent_key(tenant, wanted["agent_key"], wanted["label"], request.user)
+        except ValidationError as refused:
+            form.refuse(refused, "agent_key")
         except AccountError as refused:
             form.add_error("agent_key", str(refused))
             status = refused.status

@@ -161,3 +161,10 @@ def test_binding_a_key_to_its_tenant_again_changes_nothing(tenant: Tenant) -> No
 
     assert bind_agent_key(tenant, AGENT_KEY, "two", None) == first
     assert AuditEvent.objects.filter(action="agent_key.bind").count() == 1
+
+
+def test_a_credential_of_ours_stands_for_no_provider_key(tenant: Tenant) -> None:
+    _, plaintext = issue_key(tenant, "ci", None)
+
+    with pytest.raises(ValidationError, match="Bind the provider's"):
+        bind_agent_key(tenant, plaintext, "mistaken", None)

@@ -7,7 +7,9 @@ import json
 from typing import Any
 
 import pytest
+from django.db import connection
 from django.test import Client
+from django.test.utils import CaptureQueriesContext
 
 from controlplane.accounts.models import ApiToken, DataPlaneKey, Secret, Tenant, User
 from controlplane.accounts.secrets import digest_of
@@ -203,6 +205,19 @@ def test_a_token_is_nobodys_account(admin: User, caller: Caller) -> None:
     assert (refused.status_code, refused.json()["code"]) == (403, "policy.forbidden")
 
 
+def test_a_plan_is_read_where_the_texts_in_it_may_be(
+    tenant: Tenant, other_tenant: Tenant, manager: User, caller: Caller
+) -> None:
+    texts = [{"target": tenant.uid, "source_yaml": "pipeline: [format]\n"}]
+    made = sent(caller(manager), "POST", "/plans", {"changes": texts, "message": "try it"}).json()
+    elsewhere = caller(manager, TokenTerms(organisation=other_tenant.organisation))
+    here = caller(manager, TokenTerms(organisation=tenant.organisation))
+
+    answers = [sent(each, "GET", f"/plans/{made['uid']}") for each in (elsewhere, here)]
+
+    assert [answer.status_code for answer in answers] == [404, 200]
+
+
 # ---- secrets, upstreams, prices ---------------------------------------------------------------
 
 
@@ -252,6 +267,21 @@ def test_an_upstream_is_changed_by_who_has_seen_how_it_is(manager: User, caller:
     assert late.json()["current_etag"] == changed.json()["etag"]
     cached = sent(ci, "GET", path, if_none_match=changed["ETag"])
     assert cached.status_code == 304
+
+
+def test_a_longer_list_of_upstreams_takes_no_more_queries(manager: User, caller: Caller) -> None:
+    ci = caller(manager)
+
+    def queries_with(name: str) -> int:
+        create_upstream(
+            name=name, dialect="openai", base_url="https://a.example", by=None, resolve=unresolved
+        )
+        with CaptureQueriesContext(connection) as asked:
+            assert sent(ci, "GET", "/upstreams").json()["items"][-1]["tenants"] == 0
+        return len(asked)
+
+    queries_with("first")  # it also notes that the token was used
+    assert queries_with("second") == queries_with("third")
 
 
 def test_an_earlier_price_card_comes_back_as_a_new_version(manager: User, caller: Caller) -> None:
@@ -352,6 +382,27 @@ def test_who_asks_too_often_is_told_when_the_next_one_counts(
     assert sent(caller(manager), "POST", path).status_code == 200
     now[0] += 10
     assert sent(ci, "POST", path).status_code == 200
+
+
+def test_a_request_costs_the_same_however_many_callers_are_counted() -> None:
+    looked_at: list[str] = []
+
+    class Caller(str):
+        __slots__ = ()
+
+        def __hash__(self) -> int:
+            looked_at.append(self)
+            return super().__hash__()
+
+    windows = limits.Windows(lambda: 0.0)
+    for number in range(10_050):
+        windows.take(Caller(number), limits.READS)
+    looked_at.clear()
+
+    left = [windows.take(Caller(number), limits.READS).remaining for number in (0, 10_049)]
+
+    assert left == [598, 598]
+    assert len(looked_at) <= 8
 
 
 def test_a_refused_request_changes_nothing(
