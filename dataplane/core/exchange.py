@@ -39,6 +39,7 @@ from dataplane.core.wire.message import Conversation, Dialect
 from dataplane.core.wire.spans import STRING, Span, UnparseableError, elements, outline
 from dataplane.core.wire.splice import Edit, append_to_array, splice, string_literal
 
+_ONE_CHOICE = frozenset({None, b"null", b"1"})  # of `n`; any other spelling may be several
 # Bodies that are compacted for their caller: no provider has cached what precedes them here.
 COMPACT_THREAD = "compact"
 
@@ -57,7 +58,6 @@ class Outgoing:
     identity: Identity = field(default_factory=Identity)
     model: str = ""
     streams: bool = False
-    choices: int = 1
     intercepts: bool = False
     stores: bool = True
     compacted: bool = False
@@ -176,7 +176,6 @@ class Exchange:
             identity,
             conversation.model,
             conversation.streams,
-            choices=_choices(conversation),
             stores=conversation.value("store") != b"false",
             compacted=lifetime.was_compacted(view.previous, len(conversation.messages)),
         )
@@ -379,15 +378,11 @@ class Exchange:
         return self.sent
 
 
-def _choices(conversation: Conversation) -> int:
-    value = conversation.value("n")
-    return int(value) if value is not None and value.isdigit() else 1
-
-
 def _is_relayed(conversation: Conversation) -> bool:
     """A Responses stream goes through as it comes: nobody takes a call out of it."""
     return conversation.dialect is Dialect.OPENAI_RESPONSES and conversation.streams
 
 
 def _is_interceptable(conversation: Conversation) -> bool:
-    return _choices(conversation) == 1 and not _is_relayed(conversation)
+    """One answer is asked for, and it can be held back."""
+    return conversation.value("n") in _ONE_CHOICE and not _is_relayed(conversation)

@@ -80,8 +80,8 @@ class _Block(msgspec.Struct):
 class _Element(msgspec.Struct):
     role: str
     content: Raw = Raw(b"null")
-    tool_calls: list[_Block] = msgspec.field(default_factory=list)
-    tool_call_id: str = ""
+    tool_calls: list[_Block] | None = None
+    tool_call_id: str | None = None
 
 
 class _Item(msgspec.Struct):
@@ -176,7 +176,7 @@ def _anthropic(body: bytes, span: Span, calls: dict[str, Call]) -> Iterator[Stra
 
 def _openai(body: bytes, span: Span, calls: dict[str, Call]) -> Iterator[Stray]:
     element = _element.decode(memoryview(body)[span.start : span.end])
-    for call in element.tool_calls:
+    for call in element.tool_calls or ():
         if call.id:
             _note(calls, call.id, call.function.name, call.function.arguments.encode())
     if element.role == "tool" and element.tool_call_id in calls:
@@ -201,7 +201,7 @@ def _called_anthropic(body: bytes, span: Span) -> Iterator[tuple[str, str]]:
 
 def _called_openai(body: bytes, span: Span) -> Iterator[tuple[str, str]]:
     element = _element.decode(memoryview(body)[span.start : span.end])
-    for call in element.tool_calls:
+    for call in element.tool_calls or ():
         if call.id:
             yield call.id, call.function.name
 

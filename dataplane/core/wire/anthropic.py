@@ -22,10 +22,11 @@ from dataplane.core.wire.spans import (
 )
 
 
+# Programs that write every member they know write null for those that have no value.
 class _Block(msgspec.Struct):
     type: str = ""
-    text: str = ""
-    tool_use_id: str = ""
+    text: str | None = None
+    tool_use_id: str | None = None
     content: Raw = Raw(b"null")
 
 
@@ -63,7 +64,7 @@ def messages_of(body: bytes, span: Span) -> list[Message]:
     outputs = list(_tool_outputs(body, span, blocks)) if role is Role.USER else []
     if outputs:
         return outputs
-    return [Message(role, Content("".join(b.text for b in blocks if b.type == "text")))]
+    return [Message(role, Content("".join(b.text or "" for b in blocks if b.type == "text")))]
 
 
 def _tool_outputs(body: bytes, span: Span, blocks: list[_Block]) -> Iterator[Message]:
@@ -82,7 +83,7 @@ def _tool_outputs(body: bytes, span: Span, blocks: list[_Block]) -> Iterator[Mes
 
 def _output(block: _Block, literal: Raw, places: _Places, path: _Path) -> Message:
     text, locate = Content(_string.decode(literal)), places.locate(literal, path)
-    return Message(Role.TOOL, text, rewritable=True, locate=locate, call_id=block.tool_use_id)
+    return Message(Role.TOOL, text, rewritable=True, locate=locate, call_id=block.tool_use_id or "")
 
 
 # The place of a result text: its block, and its part where the block holds an array.

@@ -8,11 +8,10 @@ from __future__ import annotations
 import msgspec
 
 from dataplane.core.components.cachesplit import split_point
+from dataplane.core.wire import marks
 from dataplane.core.wire.message import Conversation
 from dataplane.core.wire.spans import ARRAY, STRING, Member, Span, elements, members, outline
 from dataplane.core.wire.splice import Edit, add_member, append_to_array, splice, string_literal
-
-_MARKS = ("cache_control", "cachePoint")
 
 
 def declare_tool(conversation: Conversation, definition: bytes) -> Edit:
@@ -50,7 +49,7 @@ def split_volatile_tail(conversation: Conversation) -> Edit | None:
         parts = members(body, block)
         text = _text(body, parts)
         cut = split_point(text) if text is not None else None
-        if text is not None and cut is not None and not all(mark in parts for mark in _MARKS):
+        if text is not None and cut is not None and not all(mark in parts for mark in marks.NAMES):
             return Edit(block, _halves(body, block, parts, (text[:cut], text[cut:])))
     return None
 
@@ -70,7 +69,7 @@ def _halves(body: bytes, block: Span, parts: dict[str, Member], texts: tuple[str
 
     literal = parts["text"].value
     stable = rewritten([Edit(literal, string_literal(texts[0]))])
-    unmarked = [Edit(_with_comma(parts, name), b"") for name in _MARKS if name in parts]
+    unmarked = [Edit(_with_comma(parts, name), b"") for name in marks.NAMES if name in parts]
     return stable + b"," + rewritten([Edit(literal, string_literal(texts[1])), *unmarked])
 
 

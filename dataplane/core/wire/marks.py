@@ -11,9 +11,9 @@ import msgspec
 
 from dataplane.core.wire.spans import Member, Span
 
-_HINTS = (b"cache_control", b"cachePoint")
+NAMES = ("cache_control", "cachePoint")  # of the members that are breakpoints
+_HINTS = tuple(name.encode() for name in NAMES)
 _COMMON = b"cache"  # one search instead of one for each where there is no hint
-_NAMES = ("cache_control", "cachePoint")
 _LISTS = ("system", "tools")
 
 
@@ -21,7 +21,7 @@ def breakpoints(body: bytes, members: dict[str, Member], elements: list[Span]) -
     """How many breakpoints the body carries, and whether one asks for a lifetime of an hour."""
     if _COMMON not in body or not any(hint in body for hint in _HINTS):
         return 0, False
-    found = [own for own in (_mark_in(body, members, name) for name in _NAMES) if own is not None]
+    found = [own for own in (_mark_in(body, members, name) for name in NAMES) if own is not None]
     for name in _LISTS:
         if name in members:
             found += _marks_under(body, members[name].value)
@@ -52,7 +52,7 @@ def _collect(block: Any, found: list[dict[str, Any]]) -> None:
     """Marks of a block and of the blocks in its content, at any depth of content."""
     if not isinstance(block, dict):
         return
-    found += [block[name] for name in _NAMES if isinstance(block.get(name), dict)]
+    found += [block[name] for name in NAMES if isinstance(block.get(name), dict)]
     content = block.get("content")
     if isinstance(content, list):
         for inner in content:

@@ -8,11 +8,14 @@ import msgspec
 from msgspec import Raw
 
 from dataplane.core.content import Content
+from dataplane.core.wire import marks
 from dataplane.core.wire.message import Message, Role
 from dataplane.core.wire.spans import (
     ARRAY,
     STRING,
     Span,
+    UnparseableError,
+    elements,
     members,
     opening,
     same_place,
@@ -20,20 +23,22 @@ from dataplane.core.wire.spans import (
 )
 
 
+# Programs that write every member they know write null for those that have no value.
 class _Part(msgspec.Struct):
-    type: str = ""
-    text: str = ""
+    type: str | None = None
+    text: str | None = None
 
 
 class _Element(msgspec.Struct):
     role: str
     content: Raw = Raw(b"null")
-    tool_call_id: str = ""
+    tool_call_id: str | None = None
 
 
 _element = msgspec.json.Decoder(_Element)
 _parts = msgspec.json.Decoder(list[_Part])
 _string = msgspec.json.Decoder(str)
+_TEXTS = frozenset({"text", "", None})
 _ROLES = {
     "system": Role.SYSTEM,
     "developer": Role.SYSTEM,
@@ -56,7 +61,7 @@ def messages_of(body: bytes, span: Span) -> list[Message]:
             Content(text),
             rewritable=writable,
             locate=_content(body, span, element.content) if writable else None,
-            call_id=element.tool_call_id,
+            call_id=element.tool_call_id or "",
         )
     ]
 
@@ -69,13 +74,29 @@ def _text(content: Raw) -> tuple[str, bool]:
     if head != ARRAY:
         return "", True
     parts = _parts.decode(content)
-    texts = [part.text for part in parts if part.type in {"text", ""}]
+    texts = [part.text or "" for part in parts if part.type in _TEXTS]
     return "".join(texts), len(texts) == len(parts)
 
 
 def _content(body: bytes, span: Span, content: Raw) -> Callable[[], Span]:
     def locate() -> Span:
         found = sole_place(body, span, content)
-        return found or same_place(body, members(body, span)["content"].value, content)
+        return _text_in(
+            body, found or same_place(body, members(body, span)["content"].value, content)
+        )
 
     return locate
+
+
+def _text_in(body: bytes, content: Span) -> Span:
+    """Where a new text goes: into the only part there is, so that a cache breakpoint of it stays,
+    or in place of several. Raises UnparseableError where that would take a breakpoint away.
+    """
+    if body[content.start] != ARRAY:
+        return content
+    parts = [members(body, part) for part in elements(body, content)]
+    if len(parts) == 1 and "text" in parts[0]:
+        return parts[0]["text"].value
+    if any(name in part for part in parts for name in marks.NAMES):
+        raise UnparseableError("a breakpoint on one of several parts")
+    return content

@@ -15,17 +15,18 @@ from dataplane.core.wire.spans import ARRAY, STRING, Span, elements_in, members,
 OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
 
 
+# Programs that write every member they know write null for those that have no value.
 class _Part(msgspec.Struct):
     type: str = ""
-    text: str = ""
+    text: str | None = None
 
 
 class _Item(msgspec.Struct):
-    type: str = ""
-    role: str = ""
+    type: str | None = None
+    role: str | None = None
     content: Raw = Raw(b"null")
     output: Raw = Raw(b"null")
-    call_id: str = ""
+    call_id: str | None = None
 
 
 _item = msgspec.json.Decoder(_Item)
@@ -68,10 +69,10 @@ def messages_of(body: bytes, span: Span) -> list[Message]:
     item = _item.decode(memoryview(body)[span.start : span.end])
     if item.type in OUTPUTS:
         return list(_outputs(body, span, item)) or [
-            Message(Role.TOOL, Content(""), call_id=item.call_id)
+            Message(Role.TOOL, Content(""), call_id=item.call_id or "")
         ]
-    if item.type in {"", "message"}:
-        return [Message(_ROLES.get(item.role, Role.USER), Content(_text(item.content)))]
+    if item.type in {None, "", "message"}:
+        return [Message(_ROLES.get(item.role or "", Role.USER), Content(_text(item.content)))]
     return [Message(Role.ASSISTANT, Content(""))]
 
 
@@ -84,11 +85,13 @@ def _outputs(body: bytes, span: Span, item: _Item) -> Iterator[Message]:
         places = _Parts(body, span)
         for number, part in enumerate(_parts.decode(item.output)):
             if part.type == "input_text":
-                yield _output(item, part.text, partial(places.text, number))
+                yield _output(item, part.text or "", partial(places.text, number))
 
 
 def _output(item: _Item, text: str, locate: Callable[[], Span]) -> Message:
-    return Message(Role.TOOL, Content(text), rewritable=True, locate=locate, call_id=item.call_id)
+    return Message(
+        Role.TOOL, Content(text), rewritable=True, locate=locate, call_id=item.call_id or ""
+    )
 
 
 class _Parts:
@@ -113,4 +116,4 @@ def _text(content: Raw) -> str:
         return _string.decode(content)
     if head != ARRAY:
         return ""
-    return "".join(part.text for part in _parts.decode(content) if part.type in _TEXTS)
+    return "".join(part.text or "" for part in _parts.decode(content) if part.type in _TEXTS)

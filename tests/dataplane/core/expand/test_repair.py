@@ -190,6 +190,19 @@ def test_case_115_openai_tool_messages_are_repaired_alike() -> None:
     assert json.loads(sent)["messages"][-1]["content"] == M
 
 
+def test_nulls_in_the_messages_of_a_client_hide_neither_calls_nor_answers() -> None:
+    body = json.loads(openai())
+    for message in body["messages"]:
+        message.setdefault("tool_calls", None)
+        message.setdefault("tool_call_id", None)
+    written = json.dumps(body).encode()
+
+    sent, _ = repaired(written, RESOLVED, dialect=Dialect.OPENAI_CHAT)
+
+    assert json.loads(sent)["messages"][-1]["content"] == M
+    assert answered_calls(decode(Dialect.OPENAI_CHAT, written)) == {"call_x"}
+
+
 def test_case_116_a_verdict_call_gets_the_fixed_sentence() -> None:
     sent, exchange = repaired(anthropic(name="context_guru_adjudicate"))
 

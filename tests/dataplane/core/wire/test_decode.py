@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dataplane.core.session import derived_id
 from dataplane.core.wire import anthropic
 from dataplane.core.wire.decode import NoMessagesError, decode
 from dataplane.core.wire.message import Conversation, Dialect, Role
@@ -145,12 +146,62 @@ def test_a_message_is_walked_once_however_many_of_its_texts_are_placed(
     assert len(walks) == len(set(walks)) <= 2
 
 
-def test_an_openai_output_in_parts_is_placed_as_a_whole() -> None:
-    conversation = of(C, {"role": "tool", "content": [TEXT]})
+MARKED = {**TEXT, "cache_control": {"type": "ephemeral"}}
+
+
+def test_an_openai_output_in_several_parts_is_placed_as_a_whole() -> None:
+    conversation = of(C, {"role": "tool", "content": [TEXT, TEXT]})
 
     assert conversation.messages[0].locate is not None
     span = conversation.messages[0].locate()
-    assert json.loads(conversation.body[slice(*span)]) == [TEXT]
+    assert json.loads(conversation.body[slice(*span)]) == [TEXT, TEXT]
+
+
+def test_an_openai_output_in_one_part_keeps_what_else_the_part_says() -> None:
+    conversation = of(C, {"role": "tool", "content": [MARKED]})
+
+    assert conversation.messages[0].locate is not None
+    span = conversation.messages[0].locate()
+    assert conversation.body[slice(*span)] == b'"a"'
+    edited = conversation.body[: span.start] + b'"new"' + conversation.body[span.end :]
+    assert json.loads(edited)["messages"][0]["content"] == [{**MARKED, "text": "new"}]
+
+
+def test_a_breakpoint_on_one_of_several_parts_is_not_taken_away() -> None:
+    (output,) = of(C, {"role": "tool", "content": [TEXT, MARKED]}).messages
+
+    assert output.locate is not None
+    with pytest.raises(UnparseableError):
+        output.locate()
+
+
+UNSET = {"name": None, "tool_calls": None, "tool_call_id": None}
+
+
+@pytest.mark.parametrize(
+    ("dialect", "message", "expected"),
+    [
+        (C, {**UNSET, **user("hi")}, (Role.USER, "hi", False)),
+        (C, {**UNSET, "role": "system", "content": "hi"}, (Role.SYSTEM, "hi", False)),
+        (C, {**UNSET, "role": "tool", "content": "out"}, (Role.TOOL, "out", True)),
+        (C, user([TEXT, {"type": "image_url", "text": None}]), (Role.USER, "a", False)),
+        (A, user([{**TEXT, "tool_use_id": None}]), (Role.USER, "a", False)),
+        (A, user([{**result("out"), "text": None}]), (Role.TOOL, "out", True)),
+        (A, user([{"type": "tool_result", "content": "out", "tool_use_id": None}]),
+         (Role.TOOL, "out", True)),
+    ],
+)  # fmt: skip
+def test_a_member_that_is_null_is_not_there(
+    dialect: Dialect, message: Any, expected: tuple[Role, str, bool]
+) -> None:
+    """Programs that write every member they know write null for those without a value."""
+    assert seen(of(dialect, message)) == [expected]
+
+
+def test_conversations_are_told_apart_though_their_messages_hold_nulls() -> None:
+    one, other = (of(C, {**UNSET, **user(text)}) for text in ("Fix the test.", "Write a poem."))
+
+    assert derived_id(one) != derived_id(other)
 
 
 @pytest.mark.parametrize("dialect", [A, C])

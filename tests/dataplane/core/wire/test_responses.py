@@ -132,3 +132,14 @@ def test_the_derived_session_is_that_of_instructions_and_first_user_text() -> No
 
     assert derived_id(conversation(instructions="Be brief.", input=told)) == derived_id(same)
     assert derived_id(conversation(input="Fix it.")) != derived_id(same)
+
+
+def test_a_member_that_is_null_is_not_there() -> None:
+    found = conversation(
+        input=[
+            {"type": None, "role": "user", "content": "Hello", "call_id": None},
+            {**OUTPUT, "role": None, "content": None},
+        ]
+    )
+
+    assert seen(found) == [(Role.USER, "Hello", False), (Role.TOOL, "a ✓ b", True)]
