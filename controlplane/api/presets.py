@@ -81,7 +81,7 @@ def _row(request: HttpRequest, name: str) -> dict[str, Any]:
             version = record.document.promoted or record.document.head
             source = version.source if version else ""
             return {**_shown(row), "source_yaml": source, "etag": etag_of(record.document)}
-    raise not_found()
+    raise not_found(f"preset {plain(name)}")
 
 
 @operation(
@@ -201,7 +201,7 @@ def _place(request: HttpRequest, name: str) -> Organisation:
 def _found(request: HttpRequest, name: str) -> Preset:
     record = preset_named(scope_of(request), name)
     if record is None:
-        raise not_found()
+        raise not_found(f"preset {plain(name)}")
     return record
 
 

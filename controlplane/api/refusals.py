@@ -33,9 +33,10 @@ class RefusedError(Exception):
         self.headers: dict[str, str] = {}
 
 
-def not_found() -> RefusedError:
-    """For an unknown object and a foreign one alike."""
-    return RefusedError(HTTPStatus.NOT_FOUND, "not_found", "There is nothing here.")
+def not_found(what: str = "") -> RefusedError:
+    """For an unknown object and a foreign one alike. what: as the caller named it."""
+    said = f"There is no {what} that you may see." if what else "There is nothing here."
+    return RefusedError(HTTPStatus.NOT_FOUND, "not_found", said)
 
 
 def invalid(path: str, message: str, code: str = "request.invalid") -> RefusedError:

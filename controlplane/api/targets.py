@@ -43,7 +43,7 @@ def document_named(request: HttpRequest, target: str) -> ConfigDocument:
         raise invalid("/target", f"Write one of: {FORMS}.")
     found = named[kind](scope, name)
     if found is None:
-        raise not_found()
+        raise not_found(f"{kind} {name}".strip())
     return found
 
 

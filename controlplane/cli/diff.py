@@ -7,6 +7,7 @@ from pathlib import Path
 
 from controlplane.cli import options, remote
 from controlplane.cli.exits import DONE, PENDING, UNEXPECTED, Parser
+from controlplane.cli.files import FileError, text_of
 from controlplane.cli.validate import said
 
 
@@ -20,10 +21,10 @@ def main(arguments: Sequence[str]) -> int:
     given = parser.parse_args(arguments)
     options.take(given)
     try:
-        source = given.file.read_text(encoding="utf-8")
+        source = text_of(given.file)
         body = {"source_yaml": source, "target": given.target}
         found = remote.call("POST", "/diff", body).body
-    except (OSError, UnicodeDecodeError) as problem:
+    except FileError as problem:
         return said(str(problem), UNEXPECTED, "diff")
     except remote.RemoteError as refused:
         return said(str(refused), refused.exit_code, "diff")

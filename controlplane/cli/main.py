@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 from collections.abc import Callable, Sequence
 from importlib import import_module
@@ -35,10 +36,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return UNEXPECTED
     try:
         run: Callable[[Sequence[str]], int | None] = import_module(COMMANDS[name][0]).main
-        return run(rest) or DONE
+        code = run(rest) or DONE
+        sys.stdout.flush()
+    except BrokenPipeError:
+        # Whoever reads has seen enough, as `head` has; nothing more is written at the exit either.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return UNEXPECTED
     except SettingsError as problem:
         print(f"headrace {name}: {problem}", file=sys.stderr)  # noqa: T201
         return UNEXPECTED
+    return code
 
 
 def usage() -> str:

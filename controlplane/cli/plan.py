@@ -10,6 +10,7 @@ from typing import Any
 
 from controlplane.cli import options, printed, remote
 from controlplane.cli.exits import DONE, INVALID, PENDING, UNEXPECTED, Parser
+from controlplane.cli.files import FileError, text_of
 from controlplane.cli.printed import INDENT
 from controlplane.cli.validate import problems_in, said
 from dataplane.core.config.problems import Problem
@@ -28,9 +29,9 @@ def main(arguments: Sequence[str]) -> int:
     if len(given.files) != len(given.target):
         return said("Give one --target for each file.", UNEXPECTED, "plan")
     try:
-        texts = [file.read_text(encoding="utf-8") for file in given.files]
+        texts = [text_of(file) for file in given.files]
         plan = remote.call("POST", "/plans", body_of(given.target, texts, given.message)).body
-    except (OSError, UnicodeDecodeError) as problem:
+    except FileError as problem:
         return said(str(problem), UNEXPECTED, "plan")
     except remote.RemoteError as refused:
         return refusal(refused, given)
@@ -55,7 +56,7 @@ def refusal(refused: remote.RemoteError, given: Namespace) -> int:
     found = problems_in(refused.body)
     for file, target in zip(given.files, given.target, strict=True):
         about = [one for one in found if len(given.files) == 1 or is_about(one, target)]
-        source = file.read_text(encoding="utf-8")
+        source = text_of(file)
         colour = options.has_colour(given)
         options.say(given, printed.problems(about, file.as_posix(), source, colour=colour))
     return INVALID

@@ -11,6 +11,7 @@ import msgspec
 
 from controlplane.cli import options, remote
 from controlplane.cli.exits import DONE, INVALID, UNEXPECTED, Parser
+from controlplane.cli.files import FileError, bytes_of
 from controlplane.cli.formats import FORMATS, Checked, table
 from dataplane.core.components import components
 from dataplane.core.config.check import check
@@ -52,7 +53,7 @@ def main(arguments: Sequence[str]) -> int:
             checked(file, "" if is_here else given.target, is_preset=given.preset)
             for file in given.files
         ]
-    except OSError as problem:
+    except FileError as problem:
         return said(str(problem), UNEXPECTED)
     except remote.RemoteError as refused:
         return said(str(refused), refused.exit_code)
@@ -64,7 +65,7 @@ def main(arguments: Sequence[str]) -> int:
 
 def checked(file: str, target: str, *, is_preset: bool = False) -> Checked:
     """target: where it is meant for, which only the server knows; "" for the packaged registry."""
-    raw = sys.stdin.buffer.read() if file == STDIN else Path(file).read_bytes()
+    raw = sys.stdin.buffer.read() if file == STDIN else bytes_of(Path(file))
     source = raw.decode(errors="replace")
     if source.encode() != raw:
         target = ""  # no server could be sent these bytes, and none would take them

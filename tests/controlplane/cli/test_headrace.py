@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import socket
+import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
@@ -122,6 +123,36 @@ def test_a_file_that_cannot_be_read_is_not_a_wrong_document(
 ) -> None:
     assert main(["validate", str(document)]) == 1
     assert "No such file" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["validate", "diff", "plan"])
+def test_a_file_is_refused_by_its_name_alone(
+    document: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([command, str(document), "--target", "tenant/orchid"]) == 1
+    said = capsys.readouterr().err
+    assert said == f"headrace {command}: {document}: No such file or directory\n"
+
+
+@pytest.mark.parametrize("command", ["diff", "plan"])
+def test_bytes_that_are_no_text_are_neither_compared_nor_planned(
+    document: Path, command: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document.write_bytes(b"mode: \xff\n")
+
+    assert main([command, str(document), "--target", "tenant/orchid"]) == 1
+    assert f"{document}: not UTF-8 text" in capsys.readouterr().err
+
+
+def test_who_reads_no_further_ends_the_command_quietly(document: Path) -> None:
+    document.write_text("".join(f"key{n}: 1\n" for n in range(200)))
+    command = [sys.executable, "-m", "controlplane.cli.main", "validate", str(document)]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as run:
+        assert run.stdout
+        assert run.stderr
+        run.stdout.close()
+        assert run.stderr.read() == b""
+    assert run.returncode == 1
 
 
 def test_standard_input_is_read_and_a_preset_may_extend(
@@ -268,6 +299,17 @@ def test_bytes_that_are_no_text_are_refused_for_a_target_as_they_are_without_one
     for more in ([], ["--target", "tenant/orchid"]):
         assert main(["validate", str(document), *more]) == 3
         assert f"{document}:1:23: error[config.encoding]" in capsys.readouterr().out
+
+
+def test_a_target_out_of_sight_is_named(
+    document: Path, deployment: Tenant, capsys: pytest.CaptureFixture[str]
+) -> None:
+    document.write_text("pipeline: [format]\n")
+
+    assert main(["validate", str(document), "--target", "tenant/nobodys"]) == 1
+    assert "There is no tenant nobodys that you may see." in capsys.readouterr().err
+    assert main(["preset", "show", "nobodys"]) == 1
+    assert "There is no preset nobodys that you may see." in capsys.readouterr().err
 
 
 def test_a_plan_prints_what_it_would_do_and_saves_nothing(
