@@ -125,7 +125,7 @@ def kept_of(ticket: Ticket, ended: Ended, digest: str) -> Kept:
         ticket.url,
         digest,
         tuple(each for each in headers if each[0] in _NAMED),
-        Masked(ping_body(ended.sent)),
+        Masked(ping_body(ended.sent, ended.members)),
         Masked(b"" if ticket.credential.is_held else written(headers)),
     )
 

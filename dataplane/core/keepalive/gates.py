@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import cached_property
 
 import msgspec
 
@@ -18,7 +19,7 @@ from dataplane.core.keepalive.economics import break_even, prefix_of, projected_
 from dataplane.core.lifetime import ANTHROPIC_TTL_S
 from dataplane.core.money import Rates
 from dataplane.core.wire.message import Dialect
-from dataplane.core.wire.spans import UnparseableError, members, outline
+from dataplane.core.wire.spans import Member, UnparseableError, members, outline
 from dataplane.core.wire.usage import Usage
 
 BODY_MAX_BYTES = 8 << 20
@@ -72,12 +73,12 @@ GATES = (
 )  # fmt: skip
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Ended:
     """A request that has ended. turn: as it was recorded, None for a body without messages.
 
     usage: of its last round, None for unknown. rates: of the model that answered. sent: the body
-    that went out last.
+    that went out last. members: of that body; UnparseableError.
     """
 
     dialect: Dialect
@@ -87,6 +88,11 @@ class Ended:
     usage: Usage | None
     rates: Rates | None
     sent: bytes
+
+    @cached_property
+    def members(self) -> dict[str, Member]:
+        """Looked for once: a body has megabytes, and the gates and the ping both read it."""
+        return outline(self.sent)[0]
 
 
 def closed_gate(ended: Ended, cache: Cache) -> Gate | None:
@@ -131,19 +137,17 @@ def _closed_by_body(ended: Ended) -> Iterator[Gate]:
         yield LONG_LIFETIME
     if len(ended.sent) > BODY_MAX_BYTES:
         yield BODY_TOO_LARGE
-    elif _thinks(ended.sent):
+    elif _thinks(ended):
         yield THINKING_ENABLED
 
 
-def _thinks(body: bytes) -> bool:
+def _thinks(ended: Ended) -> bool:
     """True when thinking is on with a budget of its own; adaptive thinking has none."""
-    top, _ = outline(body)
-    thinking = top.get("thinking")
+    thinking = ended.members.get("thinking")
     if thinking is None:
         return False
     try:
-        kind = members(body, thinking.value).get("type")
-    except UnparseableError:
+        kind = members(ended.sent, thinking.value)["type"].value
+        return bool(msgspec.json.decode(ended.sent[kind.start : kind.end]) == "enabled")
+    except (UnparseableError, KeyError, msgspec.DecodeError):
         return False
-    written = None if kind is None else body[kind.value.start : kind.value.end]
-    return written is not None and msgspec.json.decode(written) == "enabled"

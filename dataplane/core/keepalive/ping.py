@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import enum
+from collections.abc import Mapping
 
-from dataplane.core.wire.spans import Span, outline
+from dataplane.core.wire.spans import Member, Span
 from dataplane.core.wire.splice import Edit, splice
 from dataplane.core.wire.usage import Usage
 
@@ -12,12 +13,11 @@ _FIRST_REFUSAL, _FIRST_FAULT = 400, 500
 _SUCCESS = range(200, 300)
 
 
-def ping_body(body: bytes) -> bytes:
-    """The body that was sent last, for an answer of one token in one piece.
+def ping_body(body: bytes, top: Mapping[str, Member]) -> bytes:
+    """The body that was sent last, for an answer of one token in one piece. top: its members.
 
-    Neither member is part of the prefix that the provider has cached. Raises UnparseableError.
+    Neither of the two that change is part of the prefix that the provider has cached.
     """
-    top, _ = outline(body)
     edits = []
     if "max_tokens" in top:
         edits.append(Edit(top["max_tokens"].value, b"1"))

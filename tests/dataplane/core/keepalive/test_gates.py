@@ -15,8 +15,10 @@ from dataplane.core.declaration import Gate
 from dataplane.core.effects import OpenTurn, PastTurn, Scope
 from dataplane.core.keepalive import gates
 from dataplane.core.keepalive.gates import Ended, closed_gate
+from dataplane.core.keepalive.ping import ping_body
 from dataplane.core.money import rates_of
 from dataplane.core.wire.message import Dialect
+from dataplane.core.wire.spans import Member, UnparseableError, outline
 from dataplane.core.wire.usage import Usage
 
 CACHE = Cache(keepalive=True)
@@ -47,6 +49,7 @@ def thinking(value: str) -> bytes:
         thinking('{"budget_tokens":5}'),
         thinking("null"),
         thinking('{"type":{"type":"enabled"}}'),
+        thinking('{"type":1e999}'),
     ],
 )
 def test_a_long_warm_prefix_may_be_kept_alive(body: bytes) -> None:
@@ -74,6 +77,9 @@ def test_a_long_warm_prefix_may_be_kept_alive(body: bytes) -> None:
             {"sent": thinking('{"type":"enabled","budget_tokens":2000}')},
             gates.THINKING_ENABLED,
             id="140-thinking",
+        ),
+        pytest.param(
+            {"sent": thinking(r'{"type":"\u0065nabled"}')}, gates.THINKING_ENABLED, id="escaped"
         ),
     ],
 )
@@ -109,6 +115,28 @@ def test_the_price_of_a_ping_is_compared_exactly() -> None:
 
     assert closed_gate(GOOD, cache) is None
     assert closed_gate(GOOD, below) is gates.TOO_EXPENSIVE
+
+
+def test_a_body_is_read_once_for_the_gates_and_the_ping(monkeypatch: pytest.MonkeyPatch) -> None:
+    read: list[bytes] = []
+
+    def counted(body: bytes) -> tuple[dict[str, Member], bytes]:
+        read.append(body)
+        return outline(body)
+
+    monkeypatch.setattr(gates, "outline", counted)
+    ended = replace(GOOD, sent=thinking('{"type":"adaptive"}'))
+
+    assert closed_gate(ended, CACHE) is None
+    assert b'"max_tokens":1' in ping_body(ended.sent, ended.members)
+    assert read == [ended.sent]
+
+
+def test_a_body_that_cannot_be_edited_safely_has_no_members() -> None:
+    twice = replace(GOOD, sent=b'{"stream":true,"stream":false}')
+
+    with pytest.raises(UnparseableError):
+        _ = twice.members
 
 
 def test_names_are_unique() -> None:
