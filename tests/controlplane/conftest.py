@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
-from django.db import connection
+from django.db import connection, connections
 
 from controlplane.accounts.actions import create_organisation, create_tenant
 from controlplane.accounts.members import set_member
@@ -16,6 +17,7 @@ from controlplane.configs.actions import ensure_server_default
 from controlplane.fleet import running
 from dataplane.settings import Settings
 from tests.fakes.node import NOTHING, FakeNode
+from tests.patience import PATIENCE_S
 
 PASSWORD = "correct horse battery"
 BOTH = ("default", "telemetry")
@@ -31,6 +33,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         if item.path.is_relative_to(HERE) and (used or marker):
             stated = dict(marker.kwargs) if marker else {}
             item.add_marker(pytest.mark.django_db(**{**stated, "databases": BOTH}), append=False)
+
+
+@pytest.fixture(scope="session")
+def django_db_modify_db_settings(
+    django_db_modify_db_settings: None, tmp_path_factory: pytest.TempPathFactory
+) -> None:
+    """A file waits for its turn however busy the machine is, and need not survive a power cut."""
+    place = tmp_path_factory.mktemp("databases")
+    for alias in BOTH:
+        database = connections.settings[alias]
+        if "sqlite" in database["ENGINE"]:
+            options = database["OPTIONS"]
+            said = re.sub(r"synchronous=\w+", "synchronous=OFF", options["init_command"])
+            options |= {"timeout": PATIENCE_S, "init_command": said}
+            test = database["TEST"]
+            test["NAME"] = str(place / Path(test["NAME"]).name)
 
 
 @pytest.fixture(scope="session")

@@ -27,8 +27,8 @@ from controlplane.configs.actions import save_version
 from controlplane.configs.documents import document_of
 from controlplane.fleet import running
 from controlplane.fleet.queries import Acknowledgement, acknowledgement
+from tests.patience import PATIENCE_S
 
-PATIENCE_S = 20.0
 MIB = 1 << 20
 
 

@@ -25,8 +25,8 @@ from controlplane.telemetry.models import ContentBlob, RequestRecord
 from dataplane.simulator import Simulator
 from tests.dataplane.core.build import anthropic_body
 from tests.dataplane.gateway_cases.served import MASK_ALL
+from tests.patience import PATIENCE_S
 
-PATIENCE_S = 20.0
 SECRET = "sk-ant-api03-" + "a1B2c3" * 6
 OUTPUT = f"export ANTHROPIC_API_KEY={SECRET}\n" + "a long line of output\n" * 60
 KEYS = {"host": "127.0.0.1", "x-api-key": "sk-agent-header-secret", "cookie": "id=headers-too"}
@@ -37,7 +37,7 @@ class Stage:
 
     def __init__(self, gateway: Gateway, tenant: Tenant, key: str) -> None:
         self._http = httpx.AsyncClient(
-            transport=httpx.ASGITransport(gateway), base_url="http://127.0.0.1", timeout=20
+            transport=httpx.ASGITransport(gateway), base_url="http://127.0.0.1", timeout=PATIENCE_S
         )
         self._headers = {**KEYS, "x-context-guru-token": key, "x-context-guru-session": "s1"}
         self.tenant = tenant

@@ -28,8 +28,8 @@ from controlplane.fleet.queries import acknowledgement
 from controlplane.live import socket, sse
 from dataplane.adapters import views
 from tests.controlplane.conftest import person
+from tests.patience import PATIENCE_S
 
-PATIENCE_S = 20.0
 MESSAGE = json.dumps(
     {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": "Hello"}]}
 ).encode()
@@ -165,8 +165,9 @@ async def site(
     await gateway.start()
     for tenant in await sync_to_async(lambda: [*organisation.tenants.all(),
                                                *elsewhere.tenants.all()])():  # fmt: skip
-        while (await sync_to_async(acknowledgement)(tenant)).status == "pending":  # noqa: ASYNC110
-            await asyncio.sleep(0.02)
+        async with asyncio.timeout(PATIENCE_S):
+            while (await sync_to_async(acknowledgement)(tenant)).status == "pending":  # noqa: ASYNC110
+                await asyncio.sleep(0.02)
     yield Site(gateway, headers)
     await gateway.stop()
 

@@ -36,6 +36,7 @@ from controlplane.telemetry.actions import ingest
 from controlplane.telemetry.models import NodeStream, RequestRecord, TrafficBucket
 from tests.controlplane.conftest import person
 from tests.controlplane.telemetry.batches import NOW, batch, delta, row
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "telemetry"])
 T = TypeVar("T")
@@ -44,7 +45,7 @@ TEXT = "pipeline: [mask]\ncomponents: {{mask: {{keep_recent: {}}}}}\n"
 
 def at_once(*doings: Callable[[], T]) -> list[Future[T]]:
     """Each in a thread of its own, none before all are there."""
-    start = threading.Barrier(len(doings))
+    start = threading.Barrier(len(doings), timeout=PATIENCE_S)
 
     def done(doing: Callable[[], T]) -> T:
         start.wait()

@@ -24,6 +24,7 @@ from dataplane.core.config.resource import Envelope, Resource
 from dataplane.core.prices import DEFAULT_PRICES
 from dataplane.server import GuardedProtocol
 from dataplane.settings import Settings
+from tests.patience import PATIENCE_MS, until
 
 TA = "cg_live_AAAAAAAAAAAAAAAAAAAAAAAAAA"
 TB = "cg_live_BBBBBBBBBBBBBBBBBBBBBBBBBB"
@@ -129,7 +130,11 @@ async def gateway(
     sink: Sink | None = None,
     **settings: Any,
 ) -> AsyncIterator[Gateway]:
-    """Serve with uvicorn on a free port until the block is left."""
+    """Serve with uvicorn on a free port until the block is left.
+
+    Commits may take their time unless the test says otherwise: a busy machine is no store fault.
+    """
+    settings.setdefault("store_commit_timeout_ms", PATIENCE_MS)
     bundle = state_dir / "snapshot.json"
     bundle.parent.mkdir(parents=True, exist_ok=True)
     bundle.write_bytes(resource.bundle(resources(specs, upstream_url, upstream)))
@@ -152,9 +157,8 @@ async def listening(node: Node) -> AsyncIterator[Gateway]:
     server = uvicorn.Server(config)
     async with asyncio.TaskGroup() as group:
         serving = group.create_task(server._serve())
-        while not server.started:
-            assert not serving.done()
-            await asyncio.sleep(0.005)
+        await until(lambda: server.started or serving.done())
+        assert server.started
         port = server.servers[0].sockets[0].getsockname()[1]
         try:
             yield Gateway(f"http://127.0.0.1:{port}", node, server)

@@ -5,19 +5,20 @@ from __future__ import annotations
 import json
 import os
 import signal
-import socket
+import sqlite3
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.patience import PATIENCE_MS, PATIENCE_S, blocking_until
+from tests.servers import free_port
+
 ROOT = Path(__file__).resolve().parents[2]
 EMAIL, PASSWORD = "admin@example.com", "a password for tests"
-STARTS_WITHIN_S = 60.0
 # Signs in `people` managers and says the keys of their sessions.
 SESSIONS = """
 import json
@@ -25,6 +26,7 @@ from django.conf import settings
 from django.test import Client
 from controlplane.accounts.members import set_member
 from controlplane.accounts.models import User
+from tests.patience import PATIENCE_S
 keys = []
 for n in range({people}):
     user = User.objects.create_user(f"reader{{n}}@example.com", None)
@@ -36,11 +38,18 @@ print(json.dumps(keys))
 """
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
+def wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
+    """Until it answers there with what is no error; its log tells why it ended before."""
+
+    def answers() -> bool:
+        assert server.poll() is None, log.read_text()[-4000:]
+        try:
+            urllib.request.urlopen(url, timeout=PATIENCE_S).close()  # noqa: S310  our own
+        except OSError:
+            return False
+        return True
+
+    blocking_until(answers)
 
 
 class Deployment:
@@ -57,7 +66,7 @@ class Deployment:
             "HEADRACE_ADMIN_EMAIL": EMAIL,
             "HEADRACE_ADMIN_PASSWORD": PASSWORD,
             # A busy machine may take longer than agents would be made to wait.
-            "HEADRACE_STORE_COMMIT_TIMEOUT_MS": "10000",
+            "HEADRACE_STORE_COMMIT_TIMEOUT_MS": str(PATIENCE_MS),
             **more,
         }
         upstreams = [f"--upstream={d}=http://127.0.0.1:{provider}" for d in ("anthropic", "openai")]
@@ -76,27 +85,19 @@ class Deployment:
         self._gateway = self._start(
             "-m", "uvicorn", "controlplane.asgi:application", "--port", str(self.port)
         )
-        deadline = time.monotonic() + STARTS_WITHIN_S
-        while time.monotonic() < deadline:
-            try:
-                urllib.request.urlopen(f"{self.url}/login", timeout=5).close()  # noqa: S310  our own
-            except OSError:
-                time.sleep(0.1)
-            else:
-                return
-        raise AssertionError((self.folder / "uvicorn.log").read_text()[-4000:])
+        wait_for(f"{self.url}/login", self._gateway, self.folder / "uvicorn.log")
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> None:
         assert self._gateway is not None
         self._gateway.send_signal(how)
-        self._gateway.wait(timeout=40)
+        self._gateway.wait(timeout=PATIENCE_S)
         self._gateway = None
 
     def close(self) -> None:
         if self._gateway is not None:
             self.end()
         self._provider.terminate()
-        self._provider.wait(timeout=30)
+        self._provider.wait(timeout=PATIENCE_S)
 
     def ask(
         self,
@@ -123,16 +124,27 @@ class Deployment:
                 **(headers or {}),
             },
         )
-        with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310
             answer.read()
 
     def stats(self) -> dict[str, Any]:
         request = urllib.request.Request(  # noqa: S310  our own address
             f"{self.url}/stats", headers={"x-context-guru-token": self.key}
         )
-        with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310
             found: dict[str, Any] = json.load(answer)
             return found
+
+    def wait_for_reports(self, requests: int) -> None:
+        """Until so many are stored: the node counts an answer at once and reports it later."""
+
+        def are_stored() -> bool:
+            file = self.folder / "var/telemetry.sqlite3"
+            with closing(sqlite3.connect(file, timeout=PATIENCE_S)) as telemetry:
+                rows = telemetry.execute("SELECT count(*) FROM telemetry_requestrecord").fetchone()
+            return bool(rows[0] >= requests)
+
+        blocking_until(are_stored)
 
     def sessions(self, people: int) -> list[str]:
         """Of so many people who are signed in."""

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from dataplane.simulator.script import script_header
+from tests.patience import PATIENCE_S
 
 SESSION = "8f14e45fceea167a"
 
@@ -52,7 +53,7 @@ def ask_and_expand(url: str, key: str) -> None:
     }
     to = f"{url}/anthropic/v1/messages"
     request = urllib.request.Request(to, json.dumps(body).encode(), headers)  # noqa: S310
-    with urllib.request.urlopen(request, timeout=30) as answer:  # noqa: S310  our own address
+    with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310  our own address
         assert answer.status == 200
 
 

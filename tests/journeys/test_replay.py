@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -18,8 +16,10 @@ import httpx
 import pytest
 
 from tests import house
+from tests.journeys.deployment import wait_for
+from tests.patience import PATIENCE_S
+from tests.servers import free_port
 
-START_S = 60
 SESSIONS = sorted((house.ROOT / "tests/data/sessions").glob("*.json"))
 
 
@@ -29,12 +29,6 @@ class Served:
 
     url: str
     key: str
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 @pytest.fixture(scope="module")
@@ -55,23 +49,12 @@ def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
             cwd=house.ROOT, env=environment, stdout=output, stderr=subprocess.STDOUT,
         )  # fmt: skip
     try:
-        wait_until_ready(f"http://{bind}/readyz", server, printed)
+        wait_for(f"http://{bind}/readyz", server, printed)
         keys = re.findall(r"cg_live_[A-Z2-7]{26}", printed.read_text(encoding="utf-8"))
         yield Served(f"http://{bind}", keys[0])
     finally:
         server.terminate()
-        server.wait(30)
-
-
-def wait_until_ready(url: str, server: subprocess.Popen[bytes], printed: Path) -> None:
-    deadline = time.monotonic() + START_S
-    while time.monotonic() < deadline and server.poll() is None:
-        try:
-            if httpx.get(url, timeout=2).is_success:
-                return
-        except httpx.TransportError:
-            time.sleep(0.1)
-    pytest.fail(f"the server did not get ready: {printed.read_text(encoding='utf-8')}")
+        server.wait(PATIENCE_S)
 
 
 def compared(served: Served, recording: Path, *options: str) -> dict[str, Any]:

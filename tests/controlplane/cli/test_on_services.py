@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import base64
 import re
-import time
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -17,9 +16,10 @@ import pytest
 
 from dataplane.simulator import Simulator
 from tests.controlplane.cli.processes import Deployment
-from tests.controlplane.cli.test_serving import PATIENCE_S, Server, started
+from tests.controlplane.cli.test_serving import Server, started
 from tests.dataplane.core.build import anthropic_body
 from tests.on_postgres import urls
+from tests.patience import PATIENCE_MS, PATIENCE_S, blocking_until
 from tests.servers import RedisServer, has_postgres, postgres_server
 
 LONG = "a long output line\n" * 300
@@ -42,7 +42,7 @@ def services(redis_running: RedisServer) -> Iterator[dict[str, str]]:
             **urls(directory),
             "HEADRACE_CHANNEL_REDIS": f"{address}0",
             "HEADRACE_STORE_REDIS_URL": f"{address}2",
-            "HEADRACE_STORE_COMMIT_TIMEOUT_MS": "5000",
+            "HEADRACE_STORE_COMMIT_TIMEOUT_MS": str(PATIENCE_MS),
             "HEADRACE_SECRET_KEY": "the same in every process",
             "HEADRACE_SECRET_KEYS": f"k1:{base64.b64encode(bytes(32)).decode()}",
         }
@@ -70,16 +70,16 @@ def set_up(deployment: Deployment, upstream: str, document: Path) -> dict[str, A
     )
 
 
-def requests_reported(settings: dict[str, str], wanted: int) -> int:
-    """How many there are in the telemetry database, once there are so many."""
+def wait_for_reports(settings: dict[str, str], wanted: int) -> None:
+    """Until the telemetry database holds so many requests."""
     with psycopg.connect(settings["HEADRACE_TELEMETRY_DATABASE_URL"]) as telemetry:
         telemetry.autocommit = True
-        found, until = 0, time.monotonic() + PATIENCE_S
-        while found < wanted and time.monotonic() < until:
-            time.sleep(0.1)
+
+        def have_come() -> bool:
             row: Any = telemetry.execute("SELECT count(*) FROM telemetry_requestrecord").fetchone()
-            found = row[0]
-    return found
+            return bool(row[0] == wanted)
+
+        blocking_until(have_come)
 
 
 def sign_in(browser: httpx.Client, server: Server, who: dict[str, str]) -> None:
@@ -107,7 +107,7 @@ def scenario(settings: dict[str, str], simulator: Simulator, place: Path) -> Non
         ] * 3
 
         assert len({masked(each.body) for each in simulator.requests}) == 1
-        assert requests_reported(settings, 3) == 3
+        wait_for_reports(settings, 3)
         with httpx.Client(timeout=PATIENCE_S) as browser:
             sign_in(browser, one, first["admin"])
             # The session that one process opened is good in the other, on the same host name.

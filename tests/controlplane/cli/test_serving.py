@@ -8,7 +8,6 @@ import signal
 import socket
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -17,8 +16,9 @@ import httpx
 import pytest
 
 from tests.controlplane.cli.processes import ROOT, Deployment
+from tests.patience import PATIENCE_S, blocking_until
+from tests.servers import free_port
 
-PATIENCE_S = 60
 SERVE = ("manage.py", "serve")
 AUDIT = ("-m", "controlplane.cli.main", "audit", "verify")
 HELLO = {
@@ -41,14 +41,16 @@ class Server:
         return self.log.read_text()
 
     def wait_for(self, path: str) -> httpx.Response:
-        until = time.monotonic() + PATIENCE_S
-        while time.monotonic() < until and self.process.poll() is None:
+        found: list[httpx.Response] = []
+
+        def is_good() -> bool:
+            assert self.process.poll() is None, self.printed
             with contextlib.suppress(httpx.TransportError):
-                answer = httpx.get(self.url + path, timeout=PATIENCE_S)
-                if answer.status_code == httpx.codes.OK:
-                    return answer
-            time.sleep(0.1)
-        raise AssertionError(self.printed)
+                found.append(httpx.get(self.url + path, timeout=PATIENCE_S))
+            return bool(found) and found[-1].is_success
+
+        blocking_until(is_good)
+        return found[-1]
 
     def ask(self, key: str) -> httpx.Response:
         headers = {
@@ -68,9 +70,7 @@ class Server:
 @contextmanager
 def started(deployment: Deployment, *command: str) -> Iterator[Server]:
     """The command with "{bind}" filled in, on a free port."""
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        bind = f"127.0.0.1:{probe.getsockname()[1]}"
+    bind = f"127.0.0.1:{free_port()}"
     log = deployment.data_dir.with_name(f"{bind}.log")
     with log.open("wb") as output:
         process = subprocess.Popen(
@@ -174,11 +174,12 @@ def test_a_tenant_that_another_process_adds_is_served_by_the_running_one(
         provider = simulator_in(server.printed)
         made = deployment.bootstrap("--tenant", "maple", "--upstream", f"anthropic={provider}")
 
-        until = time.monotonic() + PATIENCE_S
-        while (answer := server.ask(made["data_plane_key"])).status_code != httpx.codes.OK:
-            assert answer.status_code == httpx.codes.UNAUTHORIZED
-            assert time.monotonic() < until
-            time.sleep(0.5)
+        def is_known() -> bool:
+            status = server.ask(made["data_plane_key"]).status_code
+            assert status in {httpx.codes.OK, httpx.codes.UNAUTHORIZED}
+            return status == httpx.codes.OK
+
+        blocking_until(is_known)
 
 
 def test_daphne_serves_pages_and_traffic_without_a_lifespan(deployment: Deployment) -> None:

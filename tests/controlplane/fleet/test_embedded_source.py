@@ -16,9 +16,9 @@ from controlplane.accounts.models import Organisation, Tenant
 from controlplane.fleet.queries import acknowledgement
 from controlplane.fleet.source import EmbeddedSource, GoneError
 from dataplane.core.config import resource
+from tests.patience import PATIENCE_S
 
 NEVER_S = 3600.0
-PATIENCE_S = 20.0
 pytestmark = pytest.mark.django_db(transaction=True)
 
 

@@ -19,6 +19,7 @@ from controlplane.jobs.queries import JobRow, job_rows
 from controlplane.jobs.registry import Job
 from controlplane.jobs.runner import Runner
 from controlplane.jobs.upkeep import late_jobs
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.django_db
 NOW = 1_800_000_000_000
@@ -126,7 +127,7 @@ def test_the_runner_runs_what_is_due_and_stops(monkeypatch: pytest.MonkeyPatch) 
     runner = Runner(look_s=0.01)
     runner.start()
 
-    assert ran.wait(timeout=20)
+    assert ran.wait(timeout=PATIENCE_S)
     runner.stop()
     assert JobRun.objects.get().runs == 1
 

@@ -7,7 +7,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -17,8 +16,8 @@ from celery import Celery
 from controlplane.celery import TASK
 from controlplane.jobs import registry
 from tests.controlplane.cli.processes import ROOT, Deployment
+from tests.patience import PATIENCE_S, blocking_until
 
-WITHIN_S = 60
 JOBS = ("validation_reports", "retention")
 RUNS = "SELECT task, runs, failures, error FROM jobs_jobrun ORDER BY task"
 
@@ -40,7 +39,7 @@ def worker(deployment: Deployment, broker: str) -> Iterator[subprocess.Popen[byt
     finally:
         os.kill(process.pid, signal.SIGTERM)
         try:
-            process.wait(20)
+            process.wait(PATIENCE_S)
         except subprocess.TimeoutExpired:
             process.kill()
             process.wait()
@@ -61,12 +60,7 @@ def test_a_worker_runs_the_jobs_of_every_queue(deployment: Deployment, redis_url
             queue = registry.job(name).queue
             client.send_task(TASK, args=(name,), queue=queue)
 
-        deadline = time.monotonic() + WITHIN_S
-        while len(deployment.rows(RUNS)) < len(JOBS) or not all(
-            runs for _, runs, _, _ in deployment.rows(RUNS)
-        ):
-            assert time.monotonic() < deadline, (deployment.data_dir / "worker.log").read_text()
-            time.sleep(0.1)
+        blocking_until(lambda: sum(runs for _, runs, _, _ in deployment.rows(RUNS)) >= len(JOBS))
 
     assert deployment.rows(RUNS) == [(name, 1, 0, "") for name in sorted(JOBS)]
 

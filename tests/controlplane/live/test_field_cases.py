@@ -23,9 +23,9 @@ from controlplane.live.snapshots import build
 from controlplane.live.socket import LiveSocket
 from controlplane.live.sse import EventStreams
 from tests.dataplane.field_cases import casefile
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "telemetry"])
-PATIENCE_S = 10.0
 CASE = casefile.load("R-18").turns[0]
 ATTACKER = "https://attacker.test"
 TOPIC = "topics=component.mask"

@@ -15,10 +15,10 @@ from controlplane.live.hub import MOST_PER_PERSON, MOST_REPLAYED, MOST_STREAMS, 
 from controlplane.live.messages import Frame, event_stream, framed
 from controlplane.live.subscriber import MOST_WAITING, Subscriber, View
 from tests.fakes.livelog import Builder, MemoryLog
+from tests.patience import PATIENCE_S
 
 TOPICS = frozenset({"component.mask"})
 ALL = View(None, TOPICS)
-PATIENCE_S = 5.0
 
 
 def everybody(sids: frozenset[str]) -> frozenset[str]:

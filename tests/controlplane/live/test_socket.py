@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import AsyncIterator
 from typing import Any
@@ -19,9 +18,9 @@ from controlplane.live.readers import still_open
 from controlplane.live.snapshots import build
 from controlplane.live.socket import LiveSocket
 from tests.fakes.livelog import MemoryLog
+from tests.patience import PATIENCE_S, until
 
 pytestmark = pytest.mark.django_db(transaction=True, databases=["default", "telemetry"])
-PATIENCE_S = 10.0
 MASK = "component.mask"
 
 
@@ -217,7 +216,8 @@ async def test_a_full_window_waits_for_acknowledgement_and_then_gets_the_newest(
     heard = [(await program.hear())["seq"] for _ in range(2)]
     for _ in range(10):
         log.append(MASK, key="the same", tenant=tenant.uid)
-    await asyncio.sleep(0.2)
+    (reader,) = hub._readers
+    await until(lambda: [frame.seq for frame in reader.waiting] == [12])
 
     await program.say(op="ack", seq=2)
 

@@ -13,8 +13,8 @@ from channels.layers import channel_layers, get_channel_layer
 
 from controlplane.live import wakes
 from tests.controlplane.cli.processes import ROOT, Deployment
+from tests.patience import PATIENCE_S
 
-PATIENCE_S = 10.0
 LAYERS = ("memory", "redis")
 PUBSUB = {"BACKEND": "channels_redis.pubsub.RedisPubSubChannelLayer"}
 
@@ -59,7 +59,7 @@ async def test_a_process_is_woken_by_another_one(
     )  # fmt: skip
     assert listening.stdout is not None
     try:
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             assert await listening.stdout.readline() == b"listening\n"
             await wake_until(
                 asyncio.ensure_future(listening.stdout.readline()), settings, redis_url

@@ -17,6 +17,7 @@ from dataplane.adapters.uplink import Uplink
 from dataplane.simulator import Simulator
 from tests.dataplane.gateway import TenantSpec, gateway
 from tests.dataplane.gateway_cases.served import AGENT, LONG, MASK_ALL, Served
+from tests.patience import PATIENCE_S
 
 
 @dataclass
@@ -38,8 +39,8 @@ async def reporting(
 ) -> AsyncIterator[Reporting]:
     writer = Writer()
     async with (
-        gateway(directory, specs, simulator.url, store_commit_timeout_ms=5000) as running,
-        httpx.AsyncClient(trust_env=False, timeout=20) as http,
+        gateway(directory, specs, simulator.url) as running,
+        httpx.AsyncClient(trust_env=False, timeout=PATIENCE_S) as http,
     ):
         node = running.node
         uplink = Uplink((node.node_id, node.boot_id), writer, stored=node._stored)

@@ -20,6 +20,7 @@ from controlplane.telemetry.queries import State, Window
 from controlplane.telemetry.writer import BusyError, Writer
 from dataplane.core.uplink import BATCH_MAX_BYTES, RejectedError
 from tests.controlplane.telemetry.batches import NOW, batch, row, written
+from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.django_db(transaction=True)
 
@@ -34,9 +35,6 @@ def database(
     connections["telemetry"].connection.execute("VACUUM INTO ?", (str(path),))
     monkeypatch.setitem(connections["telemetry"].settings_dict, "NAME", str(path))
     monkeypatch.setitem(connections.settings["telemetry"], "NAME", str(path))
-    options = {**connections.settings["telemetry"]["OPTIONS"], "timeout": 0.2}
-    monkeypatch.setitem(connections["telemetry"].settings_dict, "OPTIONS", options)
-    monkeypatch.setitem(connections.settings["telemetry"], "OPTIONS", options)
     connections["telemetry"].close()
     yield path
     connections["telemetry"].close()
@@ -73,7 +71,7 @@ def test_a_batch_that_comes_twice_is_answered_and_counted_once(running: Writer) 
 
 
 async def test_a_node_in_this_process_waits_without_holding_the_loop(running: Writer) -> None:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         await running.send(sent(1))
 
 
@@ -103,8 +101,9 @@ def test_more_batches_than_there_is_room_for_are_sent_back(
 
 
 def test_a_locked_database_keeps_nothing_and_takes_the_batch_later(
-    running: Writer, database: Path
+    running: Writer, database: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    monkeypatch.setitem(running_settings(running)["OPTIONS"], "timeout", 0.2)
     other = sqlite3.connect(database, isolation_level=None)
     other.execute("BEGIN IMMEDIATE")
     with pytest.raises(DatabaseError):
@@ -112,6 +111,7 @@ def test_a_locked_database_keeps_nothing_and_takes_the_batch_later(
 
     other.execute("ROLLBACK")
     other.close()
+    running_settings(running)["OPTIONS"]["timeout"] = PATIENCE_S
 
     assert running.submit(sent(1)).result()
     assert requests_stored() == 1

@@ -20,6 +20,7 @@ import pytest
 
 from controlplane.ui.snippets import MODEL, Client, clients
 from tests.dataplane.gateway import TA, Gateway, gateway, tenants
+from tests.patience import PATIENCE_S, until
 
 CHAT = {"model": MODEL["openai"], "messages": [{"role": "user", "content": "Hello"}]}
 HELLO: list[Any] = [{"role": "user", "content": "Hello"}]
@@ -36,8 +37,7 @@ def lines(base_url: str, name: str, number: int = 0) -> str:
 
 async def arrived(running: Gateway) -> int:
     """Requests that the tenant of the key has made, once what was answered is counted."""
-    while running.node.inflight:  # noqa: ASYNC110  the node announces it to nobody
-        await asyncio.sleep(0.001)
+    await until(lambda: not running.node.inflight)
     found: int = running.stats()["requests"]
     return found
 
@@ -61,7 +61,7 @@ def with_openai(text: str) -> None:
 def with_a_shell(text: str) -> None:
     ran = subprocess.run(
         ["/bin/sh", "-c", f"set -eu\n{text} --fail --silent --show-error"],
-        check=False, capture_output=True, text=True, timeout=20,
+        check=False, capture_output=True, text=True, timeout=PATIENCE_S,
     )  # fmt: skip
     assert ran.returncode == 0, ran.stderr
     assert json.loads(ran.stdout)["type"] == "message"
@@ -170,7 +170,7 @@ async def test_the_settings_lead_to_the_tenant(
 ) -> None:
     async with (
         gateway(tmp_path, tenants(), simulator.url) as running,
-        httpx.AsyncClient(trust_env=False, timeout=20) as http,
+        httpx.AsyncClient(trust_env=False, timeout=PATIENCE_S) as http,
     ):
         address, headers = read(lines(running.url, name, number))
         own = {"x-api-key": "sk-own", "authorization": "Bearer sk-own"}

@@ -24,6 +24,7 @@ from tests.dataplane.field_cases.casefile import BASALT, ORCHID, Asked, Case, To
 from tests.dataplane.field_cases.stepwise import Stepwise, stepwise
 from tests.dataplane.gateway import TenantSpec, gateway
 from tests.dataplane.gateway_cases.served import Served
+from tests.patience import PATIENCE_S
 
 Decide = Callable[[tuple[ToolOutput, ...], Any, CoreTurn], Any]
 START = 1_800_000_000.0
@@ -171,11 +172,11 @@ async def staged(
                 specs,
                 case.setup.get("upstream_base", provider.url),
                 test_clock=True,
-                store_commit_timeout_ms=5000,
                 **settings,
             )
         )
-        http = await stack.enter_async_context(httpx.AsyncClient(trust_env=False, timeout=20))
+        client = httpx.AsyncClient(trust_env=False, timeout=PATIENCE_S)
+        http = await stack.enter_async_context(client)
         log = stack.enter_context(everything_logged())
         running.node.telemetry = rows = Rows()
         stage = Stage(Served(running, simulator, http), provider, rows, log)

@@ -34,6 +34,7 @@ from tests.dataplane.recovery_cases.scripted import (
     results,
     x,
 )
+from tests.patience import PATIENCE_S
 
 BASALT = AGENT | {"x-context-guru-token": TB}
 
@@ -156,12 +157,10 @@ async def test_case_r_11_every_worker_redeems_what_another_one_wrote(
     tmp_path: Path, simulator: Simulator
 ) -> None:
     specs = tenants(MASK_ALL)
-    workers = [
-        node_process(tmp_path, specs, simulator.url, HEADRACE_STORE_COMMIT_TIMEOUT_MS="5000")
-        for _ in range(WORKERS)
-    ]
+    workers = [node_process(tmp_path, specs, simulator.url) for _ in range(WORKERS)]
     async with contextlib.AsyncExitStack() as stack:
-        http = await stack.enter_async_context(httpx.AsyncClient(trust_env=False, timeout=30))
+        client = httpx.AsyncClient(trust_env=False, timeout=PATIENCE_S)
+        http = await stack.enter_async_context(client)
         for worker in workers:
             await worker.start()
             stack.push_async_callback(worker.kill)

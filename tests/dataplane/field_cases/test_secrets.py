@@ -17,8 +17,8 @@ from tests.dataplane.field_cases import casefile
 from tests.dataplane.field_cases.playing import everything_logged
 from tests.dataplane.gateway import TA
 from tests.dataplane.gateway_cases.served import AGENT, MASK_ALL, Serve, Served, with_output
-from tests.dataplane.recovery_cases.nodes import free_port
 from tests.dataplane.recovery_cases.scripted import X4000_ID, x
+from tests.servers import free_port
 
 BODY = with_output("short")
 

@@ -18,6 +18,7 @@ from tests.dataplane.field_cases.stepwise import stepwise
 from tests.dataplane.gateway import tenants
 from tests.dataplane.gateway_cases.served import AGENT, Serve, Served, serving, with_output
 from tests.dataplane.recovery_cases.scripted import done, raw
+from tests.patience import PATIENCE_S
 
 OFF = "pipeline: []\n"
 STREAMED = with_output("short", stream=True)
@@ -177,7 +178,7 @@ async def test_case_w_41_each_event_is_with_the_client_before_the_next_one_is_wr
     events = tuple(_delta(number) for number in range(10))
     end = b'event: message_stop\ndata: {"type":"message_stop"}\n\n'
     told = Told(200, SSE, (_OPENING, *events, end))
-    async with stepwise(told) as provider, asyncio.timeout(20):
+    async with stepwise(told) as provider, asyncio.timeout(PATIENCE_S):
         simulator.url = provider.url
         async with (
             serving(tmp_path, simulator)(specs=tenants(document)) as served,

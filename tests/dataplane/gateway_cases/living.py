@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
@@ -32,11 +31,6 @@ def body(turns: int, text: str = LONG_TEXT, **members: Any) -> bytes:
         ]
     whole = {"model": "claude-sonnet-5", "max_tokens": 4096, "stream": True, "system": [marked]}
     return json.dumps({**whole, "messages": messages, **members}).encode()
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    while not holds():  # noqa: ASYNC110  nobody announces it
-        await asyncio.sleep(0.005)
 
 
 class Life:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import dataclasses
 import itertools
@@ -18,6 +17,7 @@ import httpx
 from dataplane.core.pipeline import PipelineStep
 from dataplane.simulator import Simulator
 from tests.dataplane.gateway import TA, Gateway, TenantSpec, gateway, tenants
+from tests.patience import PATIENCE_S, until
 
 MASK_ALL = """\
 pipeline: [mask]
@@ -51,8 +51,7 @@ class Served:
 
     async def settled(self) -> None:
         """Wait until the node has counted what it answered, which it does after the last byte."""
-        while self.gateway.node.inflight:  # noqa: ASYNC110  the node announces it to nobody
-            await asyncio.sleep(0.001)
+        await until(lambda: not self.gateway.node.inflight, look_every_s=0.001)
 
     @property
     def sent(self) -> list[bytes]:
@@ -89,11 +88,10 @@ def serving(directory: Path, simulator: Simulator) -> Serve:
     async def start(
         document: str = MASK_ALL, *, specs: list[TenantSpec] | None = None, **settings: Any
     ) -> AsyncIterator[Served]:
-        settings.setdefault("store_commit_timeout_ms", 5000)  # a busy machine is no store fault
         place = directory / str(next(numbers))
         async with (
             gateway(place, specs or tenants(document), simulator.url, **settings) as running,
-            httpx.AsyncClient(trust_env=False, timeout=20) as http,
+            httpx.AsyncClient(trust_env=False, timeout=PATIENCE_S) as http,
         ):
             yield Served(running, simulator, http)
 

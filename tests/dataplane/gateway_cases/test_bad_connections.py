@@ -15,6 +15,7 @@ from tests.dataplane.core.build import anthropic_body
 from tests.dataplane.gateway import TA
 from tests.dataplane.gateway_cases.served import LONG, Serve, Served, with_output
 from tests.dataplane.recovery_cases.scripted import X4000, X4000_ID, Json, x
+from tests.patience import PATIENCE_MS, PATIENCE_S, until
 
 HEAD = f"POST /v1/messages HTTP/1.1\r\nhost: gateway\r\nx-context-guru-token: {TA}\r\n"
 KEYED = HEAD + "x-api-key: sk-agent\r\n"
@@ -28,7 +29,7 @@ async def connected(
     reader, writer = await asyncio.open_connection("127.0.0.1", port)
     writer.write(text.encode("latin-1"))
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             yield reader, writer
     finally:
         writer.close()
@@ -54,9 +55,10 @@ async def serves(served: Served) -> bool:
 async def test_a_head_that_does_not_come_to_its_end_is_hung_up_on(
     served: Served, monkeypatch: pytest.MonkeyPatch, begun: str
 ) -> None:
-    monkeypatch.setattr("dataplane.server.HEAD_S", 0.3)
-    async with connected(served, begun) as (reader, _):
-        answer = await reader.read()
+    with monkeypatch.context() as hurried:
+        hurried.setattr("dataplane.server.HEAD_S", 0.3)
+        async with connected(served, begun) as (reader, _):
+            answer = await reader.read()
 
     assert answer.startswith(b"HTTP/1.1 408 ")
     assert await serves(served)
@@ -65,16 +67,17 @@ async def test_a_head_that_does_not_come_to_its_end_is_hung_up_on(
 async def test_a_header_now_and_then_does_not_keep_a_connection(
     served: Served, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dataplane.server.HEAD_S", 0.5)
-    async with connected(served, KEYED) as (reader, writer):
-        with contextlib.suppress(ConnectionError):
-            for number in range(1000):
-                writer.write(f"x-drip-{number}: 1\r\n".encode())
-                await writer.drain()
-                await asyncio.sleep(0.05)
-                if reader.at_eof() or reader._buffer:  # type: ignore[attr-defined]
-                    break
-        assert number < 999
+    with monkeypatch.context() as hurried:
+        hurried.setattr("dataplane.server.HEAD_S", 0.5)
+        async with connected(served, KEYED) as (reader, writer):
+            with contextlib.suppress(ConnectionError):
+                for number in range(1000):
+                    writer.write(f"x-drip-{number}: 1\r\n".encode())
+                    await writer.drain()
+                    await asyncio.sleep(0.05)
+                    if reader.at_eof() or reader._buffer:  # type: ignore[attr-defined]
+                        break
+            assert number < 999
     assert await serves(served)
 
 
@@ -166,9 +169,7 @@ async def test_a_client_that_leaves_before_it_has_asked_costs_nothing(
     async with connected(served, sent):
         await asyncio.sleep(0.1)
 
-    async with asyncio.timeout(10):
-        while served.gateway.node.inflight:  # noqa: ASYNC110  the node announces it to nobody
-            await asyncio.sleep(0.01)
+    await served.settled()
     assert served.sent == []
     assert await serves(served)
 
@@ -176,22 +177,17 @@ async def test_a_client_that_leaves_before_it_has_asked_costs_nothing(
 async def test_a_client_that_leaves_while_its_answer_is_awaited_ends_the_call(
     served: Served,
 ) -> None:
-    served.simulator.script({"head_delay_ms": 60_000}, {"content": "ok"})
+    served.simulator.script({"head_delay_ms": 100 * PATIENCE_MS}, {"content": "ok"})
     body = with_output(LONG).decode()
     async with connected(served, KEYED + f"content-length: {len(body.encode())}\r\n\r\n") as (
         _,
         writer,
     ):
         writer.write(body.encode())
-        async with asyncio.timeout(10):
-            while not served.simulator.requests:  # noqa: ASYNC110
-                await asyncio.sleep(0.01)
+        await until(lambda: bool(served.simulator.requests))
 
-    async with asyncio.timeout(10):
-        while served.gateway.node.inflight:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
-        while served.simulator.requests[0].disconnected_at is None:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+    await served.settled()
+    await until(lambda: served.simulator.requests[0].disconnected_at is not None)
     assert served.stats()["client_disconnects"] == 1
     assert await serves(served)
 
@@ -338,7 +334,7 @@ async def test_a_store_that_stalls_costs_the_removals_and_not_the_answers(serve:
         stalled = asyncio.Event()
 
         async def stalls(*_: object) -> object:
-            async with asyncio.timeout(30):
+            async with asyncio.timeout(PATIENCE_S):
                 await stalled.wait()
             raise TimeoutError
 

@@ -18,9 +18,9 @@ from tests.dataplane.gateway_cases.living import (
     T0,
     Live,
     body,
-    until,
 )
 from tests.dataplane.telemetry.reading import value
+from tests.patience import until
 
 # ---- what a ping is ----------------------------------------------------------------------------
 

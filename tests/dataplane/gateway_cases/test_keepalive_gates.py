@@ -22,11 +22,11 @@ from tests.dataplane.gateway_cases.living import (
     Life,
     Live,
     body,
-    until,
 )
 from tests.dataplane.gateway_cases.served import Serve
 from tests.dataplane.telemetry.reading import value
 from tests.fakes.receiver import Receiver
+from tests.patience import until
 
 THINKING = {"thinking": {"type": "enabled", "budget_tokens": 2000}}
 

@@ -13,6 +13,7 @@ import pytest
 from dataplane.core.config.resource import Limits
 from tests.dataplane.gateway import TA, tenants
 from tests.dataplane.gateway_cases.served import AGENT, Serve, Served, with_output
+from tests.patience import PATIENCE_MS, PATIENCE_S, until
 
 MIB = 1 << 20
 AT = 1_800_000_000 // 60 * 60
@@ -30,7 +31,7 @@ async def head(served: Served, *lines: str, key: str = TA) -> tuple[Any, asyncio
 
 
 async def answer(reader: asyncio.StreamReader) -> tuple[int, dict[str, str], bytes]:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         raw = (await reader.readuntil(b"\r\n\r\n")).decode()
         status, *lines = raw.strip().split("\r\n")
         headers = dict(line.lower().split(": ", 1) for line in lines)
@@ -142,19 +143,24 @@ async def test_case_35_a_full_node_says_so_to_those_it_knows(serve: Serve) -> No
     assert served.refused("acme") == {"overloaded": 1}
 
 
-async def test_large_bodies_wait_for_a_place_and_small_ones_do_not(serve: Serve) -> None:
-    large = with_output("x" * 5000)
+async def test_large_bodies_wait_for_a_place_and_small_ones_do_not(
+    serve: Serve, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dataplane.adapters.limits.ROOM_WAIT_S", PATIENCE_S)
+    large, small = with_output("x" * 5000), with_output("x")
     async with serve(big_body_bytes=4000, big_body_slots=1) as served:
         url = served.gateway.url + "/v1/messages"
-        served.simulator.script({"content": "first", "head_delay_ms": 600})
+        served.simulator.script({"head_delay_ms": 100 * PATIENCE_MS}, {"content": "ok"})
         async with asyncio.TaskGroup() as group:
             first = group.create_task(served.http.post(url, content=large, headers=AGENT))
-            await asyncio.sleep(0.2)
+            await until(lambda: len(served.sent) == 1)
             second = group.create_task(served.http.post(url, content=large, headers=AGENT))
-            small = await served.http.post(url, content=with_output("x"), headers=AGENT)
-            assert not second.done()
-        assert small.status_code == first.result().status_code == 200
-        assert second.result().status_code == 200
+            passed = await served.http.post(url, content=small, headers=AGENT)
+            await until(lambda: served.gateway.node.inflight == 2)
+            assert len(served.sent) == 2
+            first.cancel()
+        assert passed.status_code == second.result().status_code == 200
+        assert len(served.sent) == 3
 
 
 async def test_a_large_body_that_finds_no_place_is_refused(
@@ -288,7 +294,7 @@ async def test_case_31_a_bad_key_is_refused_without_being_told_to_continue(
 async def test_case_31_a_good_key_is_told_to_continue(served: Served) -> None:
     reader, writer = await head(served, "expect: 100-continue", "content-length: 2")
 
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(PATIENCE_S):
         told = await reader.readuntil(b"\r\n\r\n")
     writer.write(b"{}")
     status, _, _ = await answer(reader)

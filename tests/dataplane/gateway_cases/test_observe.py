@@ -7,7 +7,7 @@ import contextlib
 import dataclasses
 import sqlite3
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any, cast
 
@@ -30,15 +30,11 @@ from tests.dataplane.gateway_cases.served import (
     with_output,
 )
 from tests.dataplane.telemetry.reading import replay
+from tests.patience import PATIENCE_S, until
 
 OBSERVE = MASK_ALL + "mode: observe\n"
 SHADOW = Path("state/shadow/tenants/ten_acme/store.db")
 LIVE = Path("state/tenants/ten_acme/store.db")
-
-
-async def until(holds: Callable[[], bool]) -> None:
-    while not holds():  # noqa: ASYNC110  the node announces it to nobody
-        await asyncio.sleep(0.005)
 
 
 async def measured(served: Served, requests: int, what: str = "processed") -> dict[str, Any]:
@@ -158,7 +154,7 @@ async def test_what_was_projected_is_replayed_after_a_restart(
     for body in (with_output(LONG), again):
         async with (
             gateway(tmp_path, tenants(OBSERVE), simulator.url) as running,
-            httpx.AsyncClient(trust_env=False, timeout=20) as http,
+            httpx.AsyncClient(trust_env=False, timeout=PATIENCE_S) as http,
         ):
             served = Served(running, simulator, http)
             await served.post(body, x_context_guru_session="s")

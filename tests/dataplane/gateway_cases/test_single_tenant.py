@@ -23,6 +23,7 @@ from tests.dataplane.core.build import anthropic_body
 from tests.dataplane.gateway import TA, listening
 from tests.dataplane.gateway_cases.served import MASK_ALL, MASKED, Served
 from tests.dataplane.recovery_cases.scripted import X4000, X4000_ID, results, x
+from tests.patience import PATIENCE_MS, PATIENCE_S
 
 KEY = {"x-api-key": "sk-mine"}
 RELAYED = {"x-forwarded-for": "10.0.0.1"}
@@ -32,12 +33,12 @@ RELAYED = {"x-forwarded-for": "10.0.0.1"}
 async def alone(place: Path, simulator: Simulator, version: int = 1) -> AsyncIterator[Served]:
     upstreams = dict.fromkeys(("anthropic", "openai"), simulator.url)
     settings = Settings(
-        place, document=Path("any"), upstreams=upstreams, store_commit_timeout_ms=5000
+        place, document=Path("any"), upstreams=upstreams, store_commit_timeout_ms=PATIENCE_MS
     )
     node = Node(settings, FixedSource(single.resources(MASK_ALL, upstreams, version)))
     async with (
         listening(node) as running,
-        httpx.AsyncClient(trust_env=False, timeout=20) as http,
+        httpx.AsyncClient(trust_env=False, timeout=PATIENCE_S) as http,
     ):
         yield Served(running, simulator, http)
 

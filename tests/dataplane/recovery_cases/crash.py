@@ -26,6 +26,7 @@ from tests.dataplane.gateway import TA, tenants
 from tests.dataplane.gateway_cases.served import AGENT, MASK_ALL
 from tests.dataplane.recovery_cases.nodes import NodeProcess, node_process
 from tests.dataplane.recovery_cases.replayed import raw_messages
+from tests.patience import PATIENCE_S
 from tests.servers import RedisServer
 
 STORE_TRIES, STORE_PAUSE_S = 20, 0.5
@@ -168,7 +169,7 @@ async def undergo(ordeal: Ordeal, directory: Path, redis: RedisServer | None = N
     limits = httpx.Limits(max_keepalive_connections=ordeal.sessions * ordeal.nodes)
     async with (
         Simulator(keep=1) as simulator,
-        httpx.AsyncClient(trust_env=False, timeout=20, limits=limits) as http,
+        httpx.AsyncClient(trust_env=False, timeout=PATIENCE_S, limits=limits) as http,
     ):
         simulator.on_request = findings.witness.see
         nodes = [a_node(directory, simulator.url, redis) for _ in range(ordeal.nodes)]

@@ -39,13 +39,14 @@ from tests.dataplane.recovery_cases.crash import (
 from tests.dataplane.recovery_cases.full_disk import fill_and_free
 from tests.dataplane.recovery_cases.nodes import READY_POLL_S, NodeProcess, node_process
 from tests.dataplane.recovery_cases.scripted import x
+from tests.patience import PATIENCE_S
 
 KILLS_PER_PLACE, RANDOM_KILLS, MARKERS, TENANTS = 10, 115, 20_000, 1000
 ORDEAL = Ordeal(
     seed=310, kills=0, sessions=50, up_s=(0.3, 1.2), outputs=3, retry_s=0.3, pause_s=0.3
 )
 SAMPLE = 20
-PATIENCE_S = 6.0  # a place that was not reached by then is left by a random kill
+AT_MOST_S = 6.0  # a place that was not reached by then is left by a random kill
 DICE = {
     "before_commit": 0.05,
     "after_commit": 0.05,
@@ -126,7 +127,7 @@ class Plan:
             await self.begin(place)
             assert self.node.process is not None
             try:
-                async with asyncio.timeout(PATIENCE_S):
+                async with asyncio.timeout(AT_MOST_S):
                     await self.node.process.wait()
             except TimeoutError:
                 await self.kill()
@@ -213,7 +214,7 @@ async def main(per_place: int, at_random: int) -> int:
     with tempfile.TemporaryDirectory() as directory:
         async with (
             Simulator(keep=4) as simulator,
-            httpx.AsyncClient(trust_env=False, timeout=30, limits=limits) as http,
+            httpx.AsyncClient(trust_env=False, timeout=PATIENCE_S, limits=limits) as http,
         ):
             specs = tenants(MASK_ALL)
             node = node_process(Path(directory), specs, simulator.url)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import os
-import socket
 import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -15,15 +14,10 @@ import httpx
 from dataplane.core.config import resource
 from tests import house
 from tests.dataplane.gateway import TenantSpec, resources
+from tests.patience import PATIENCE_MS, PATIENCE_S
+from tests.servers import free_port
 
-READY_S = 60
 READY_POLL_S = 0.02
-
-
-def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return int(probe.getsockname()[1])
 
 
 def write_snapshot(path: Path, specs: list[TenantSpec], upstream_url: str) -> Path:
@@ -68,7 +62,7 @@ class NodeProcess:
 
     async def wait_until_ready(self) -> None:
         assert self.process is not None
-        async with asyncio.timeout(READY_S), httpx.AsyncClient(trust_env=False) as http:
+        async with asyncio.timeout(PATIENCE_S), httpx.AsyncClient(trust_env=False) as http:
             while True:
                 assert self.process.returncode is None, self.log.read_text(encoding="utf-8")
                 try:
@@ -87,6 +81,10 @@ class NodeProcess:
 def node_process(
     directory: Path, specs: list[TenantSpec], upstream_url: str, **environment: str
 ) -> NodeProcess:
-    """A node that is not started; those of one directory share snapshot and state."""
+    """A node that is not started; those of one directory share snapshot and state.
+
+    A machine that does six things at once is no slow store, so its commits may take their time.
+    """
     snapshot = write_snapshot(directory / "snapshot.json", specs, upstream_url)
-    return NodeProcess(snapshot, directory / "state", free_port(), environment)
+    patient = {"HEADRACE_STORE_COMMIT_TIMEOUT_MS": str(PATIENCE_MS), **environment}
+    return NodeProcess(snapshot, directory / "state", free_port(), patient)

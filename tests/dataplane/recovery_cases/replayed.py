@@ -105,13 +105,7 @@ async def replay(
 async def _node(state_dir: Path, document: str) -> AsyncIterator[tuple[str, Simulator]]:
     async with (
         Simulator() as simulator,
-        gateway(
-            state_dir,
-            tenants(document),
-            simulator.url,
-            test_clock=True,
-            store_commit_timeout_ms=5000,  # a busy machine is no store fault
-        ) as running,
+        gateway(state_dir, tenants(document), simulator.url, test_clock=True) as running,
     ):
         yield running.url, simulator
 

@@ -13,13 +13,9 @@ from dataplane.simulator import Simulator
 from tests.dataplane.core.build import anthropic_body
 from tests.dataplane.gateway import tenants
 from tests.dataplane.gateway_cases.served import AGENT, MASK_ALL
-from tests.dataplane.recovery_cases.nodes import (
-    NodeProcess,
-    free_port,
-    node_process,
-    write_snapshot,
-)
+from tests.dataplane.recovery_cases.nodes import NodeProcess, node_process, write_snapshot
 from tests.dataplane.recovery_cases.scripted import X4000, X4000_ID
+from tests.servers import free_port
 
 REFUSE_DJANGO = """\
 import sys

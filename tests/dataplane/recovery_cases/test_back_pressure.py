@@ -16,6 +16,7 @@ from tests.dataplane.core.build import anthropic_body
 from tests.dataplane.core.expand.scripts import event
 from tests.dataplane.gateway import gateway, tenants
 from tests.dataplane.gateway_cases.served import AGENT, MASK_ALL
+from tests.patience import PATIENCE_S
 
 PIECE = event("ping", padding="d" * 1000) * 60
 TOTAL = (50 << 20) // len(PIECE) * len(PIECE)
@@ -49,7 +50,7 @@ async def test_a_client_that_does_not_read_holds_back_the_provider_and_not_the_n
     async with (
         flood(written) as url,
         gateway(tmp_path, tenants(MASK_ALL), url) as running,
-        httpx.AsyncClient(trust_env=False, timeout=60) as http,
+        httpx.AsyncClient(trust_env=False, timeout=PATIENCE_S) as http,
     ):
         tracemalloc.start()
         body = anthropic_body(tools=(), stream=True)  # without tools nothing is kept for a splice

@@ -6,7 +6,6 @@ build; case 77 is in gateway_cases/test_responses.py.
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import json
 import sqlite3
@@ -31,6 +30,7 @@ from tests.dataplane.recovery_cases.scripted import (
     results,
     x,
 )
+from tests.patience import until
 
 CHAT = "/v1/chat/completions"
 
@@ -148,9 +148,7 @@ async def test_another_tenants_marker_keeps_nothing_from_compaction_and_opens_no
 async def foreign(served: Served, count: int) -> None:
     """Wait until the process has counted so many ids of other tenants, which it does behind."""
     node, name = served.gateway.node, "expand_unresolved_foreign_tenant"
-    async with asyncio.timeout(10):
-        while node.stats()[name] != count:  # noqa: ASYNC110  it tells nobody
-            await asyncio.sleep(0.01)
+    await until(lambda: node.stats()[name] == count)
 
 
 async def test_an_id_that_nobody_minted_and_one_of_its_own_are_no_foreign_ones(

@@ -20,14 +20,13 @@ from tests.dataplane.recovery_cases.nodes import NodeProcess, node_process
 from tests.dataplane.recovery_cases.scripted import X4000, X4000_ID
 from tests.dataplane.recovery_cases.test_kill import print_findings
 from tests.dataplane.recovery_cases.test_store_cases import outputs_in
+from tests.patience import PATIENCE_S
 from tests.servers import free_port, redis_server
 
 SHARED = MASK_ALL + "store: {backend: redis}\n"
 SESSION = {"x-context-guru-session": "s1"}
 # A node leaves a Redis that failed alone for 5 s; it is given longer than that to come back.
 REDIS_DIES = Ordeal(seed=4, kills=2, up_s=(1.0, 6.0), pause_s=0.05, spares_nodes=True)
-# A machine that does six things at once is no slow store.
-PATIENT = {"HEADRACE_STORE_COMMIT_TIMEOUT_MS": "5000"}
 
 
 @contextlib.asynccontextmanager
@@ -39,7 +38,7 @@ async def nodes(
     for number in range(count):
         place = directory / f"host-{number}"
         place.mkdir()
-        made.append(node_process(place, tenants(SHARED), simulator.url, **PATIENT, **environment))
+        made.append(node_process(place, tenants(SHARED), simulator.url, **environment))
     try:
         for node in made:
             await node.start()
@@ -67,7 +66,7 @@ async def test_case_131_a_session_moves_between_two_nodes_unnoticed(
 ) -> None:
     async with (
         nodes(tmp_path, simulator, 2, HEADRACE_STORE_REDIS_URL=redis_url) as (one, other),
-        httpx.AsyncClient(trust_env=False, timeout=30) as http,
+        httpx.AsyncClient(trust_env=False, timeout=PATIENCE_S) as http,
     ):
         assert await turn(http, one, X4000) == 200
         assert await turn(http, other, X4000, "and more") == 200
@@ -89,7 +88,7 @@ async def test_case_128_a_node_does_not_start_on_a_redis_that_evicts(
         )
         await node.start()
         assert node.process is not None
-        async with asyncio.timeout(60):
+        async with asyncio.timeout(PATIENCE_S):
             status = await node.process.wait()
 
     assert status != 0
@@ -102,7 +101,7 @@ async def test_a_node_whose_redis_is_away_starts_and_forwards_outputs_as_they_ca
     nowhere = f"redis://127.0.0.1:{free_port()}/0"
     async with (
         nodes(tmp_path, simulator, 1, HEADRACE_STORE_REDIS_URL=nowhere) as (node,),
-        httpx.AsyncClient(trust_env=False, timeout=30) as http,
+        httpx.AsyncClient(trust_env=False, timeout=PATIENCE_S) as http,
     ):
         assert await turn(http, node, X4000) == 200
 

@@ -28,6 +28,8 @@ from tests.dataplane.gateway import TA, gateway, tenant_resource, tenants
 from tests.dataplane.gateway_cases.served import AGENT, MASK_ALL, MASKED, Serve, Served
 from tests.dataplane.recovery_cases.nodes import NodeProcess, node_process
 from tests.dataplane.recovery_cases.scripted import X4000, X4000_ID, x
+from tests.patience import PATIENCE_S, until
+from tests.servers import free_port
 
 STARTED = 1_800_000_000
 MEMORY = MASK_ALL + "store: {backend: memory, ttl_seconds: 60}\n"
@@ -150,10 +152,13 @@ async def test_a_node_killed_between_commit_and_forward_gives_the_retry_the_same
         writer.close()
 
     body = anthropic_body(X4000)
-    silent = await asyncio.start_server(never_answer, "127.0.0.1", 0)
-    port = silent.sockets[0].getsockname()[1]
+    port = free_port()
+    silent = await asyncio.start_server(never_answer, "127.0.0.1", port)
     node = node_process(tmp_path, tenants(MASK_ALL), f"http://127.0.0.1:{port}")
-    async with httpx.AsyncClient(trust_env=False, timeout=20) as http, asyncio.TaskGroup() as group:
+    async with (
+        httpx.AsyncClient(trust_env=False, timeout=PATIENCE_S) as http,
+        asyncio.TaskGroup() as group,
+    ):
         await start(node)
         lost = group.create_task(cut_off(http, node.url, body))
         await arrived.wait()
@@ -213,7 +218,7 @@ async def restarted(
     specs = tenants(MASK_ALL)
     async with (
         gateway(directory, specs, simulator.url, test_clock=True, **settings) as running,
-        httpx.AsyncClient(trust_env=False, timeout=20) as http,
+        httpx.AsyncClient(trust_env=False, timeout=PATIENCE_S) as http,
     ):
         yield Served(running, simulator, http)
 
@@ -252,9 +257,7 @@ async def test_a_tenant_purged_during_traffic_is_gone_and_raises_no_alarm(
         traffic = [asyncio.ensure_future(served.post(anthropic_body(X4000))) for _ in range(8)]
         served.gateway.node.snapshots._apply(purged)
         answers = [answer.status_code for answer in await asyncio.gather(*traffic)]
-        async with asyncio.timeout(10):
-            while list(path.parent.glob("store.db*")):  # noqa: ASYNC110  unlinked by a thread
-                await asyncio.sleep(0.01)
+        await until(lambda: not list(path.parent.glob("store.db*")))
         refused = await served.post(anthropic_body(X4000))
         stats = served.stats()
 

@@ -25,8 +25,8 @@ from tests.dataplane.gateway import TA, TB, tenants
 from tests.dataplane.gateway_cases.served import LONG, with_output
 from tests.dataplane.recovery_cases.nodes import NodeProcess, node_process
 from tests.dataplane.telemetry.reading import value
+from tests.patience import PATIENCE_S
 
-SOON_S = 20
 LOOK_EVERY_S = 0.1
 NOTHING = OffStore().stats()
 
@@ -224,7 +224,7 @@ async def shown(
 ) -> dict[str, Any]:
     """The host's figures as soon as they are these; what came before must not have been more."""
     before = 0
-    async with asyncio.timeout(SOON_S):
+    async with asyncio.timeout(PATIENCE_S):
         while True:
             stats = await host_stats(http, worker, key)
             assert before <= stats["requests"] <= requests
@@ -244,7 +244,7 @@ async def test_case_d_07_every_worker_says_the_same_of_the_host_and_never_less(
 ) -> None:
     async with (
         two_workers(tmp_path, simulator.url) as (one, two),
-        httpx.AsyncClient(trust_env=False, timeout=20) as http,
+        httpx.AsyncClient(trust_env=False, timeout=PATIENCE_S) as http,
     ):
         await send(http, one, 5)
         await send(http, two, 4)
@@ -267,7 +267,7 @@ async def test_case_d_07_a_worker_that_is_killed_and_replaced_takes_nothing_off_
 ) -> None:
     async with (
         two_workers(tmp_path, simulator.url) as (one, two),
-        httpx.AsyncClient(trust_env=False, timeout=20) as http,
+        httpx.AsyncClient(trust_env=False, timeout=PATIENCE_S) as http,
     ):
         await send(http, one, 2)
         await send(http, two, 3)
@@ -288,7 +288,7 @@ async def test_workers_that_stop_leave_no_files_behind(
 ) -> None:
     async with (
         two_workers(tmp_path, simulator.url) as (one, two),
-        httpx.AsyncClient(trust_env=False, timeout=20) as http,
+        httpx.AsyncClient(trust_env=False, timeout=PATIENCE_S) as http,
     ):
         await send(http, one, 1)
         await stop(one)

@@ -5,10 +5,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
-import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,9 +17,12 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
 
+from tests.journeys.deployment import wait_for
+from tests.patience import PATIENCE_MS, PATIENCE_S
+from tests.servers import free_port
+
 ROOT = Path(__file__).resolve().parents[3]
 EMAIL, PASSWORD = "admin@example.com", "a password for tests"
-STARTS_WITHIN_S = 60
 # What Chromium needs to run as root and to leave the network alone (06 section 13).
 CHROMIUM = [
     "--no-sandbox",
@@ -59,41 +60,22 @@ class Gateway:
                 "content-type": "application/json",
             },
         )
-        with urllib.request.urlopen(request, timeout=20) as answer:  # noqa: S310
+        with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310
             found: dict[str, Any] = json.load(answer)
             return found
 
 
-def free_port() -> int:
-    with socket.socket() as listener:
-        listener.bind(("127.0.0.1", 0))
-        port: int = listener.getsockname()[1]
-        return port
-
-
 @contextmanager
-def process(*command: str, env: dict[str, str], log: Path) -> Iterator[None]:
+def process(*command: str, env: dict[str, str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
     with log.open("wb") as out:
         running = subprocess.Popen(
             [sys.executable, *command], cwd=ROOT, env=env, stdout=out, stderr=out
         )
         try:
-            yield
+            yield running
         finally:
             running.terminate()
-            running.wait(timeout=30)
-
-
-def wait_for(url: str, log: Path) -> None:
-    """Until anything answers there; the log of the process tells why nothing did."""
-    deadline = time.monotonic() + STARTS_WITHIN_S
-    while time.monotonic() < deadline:
-        try:
-            with urllib.request.urlopen(url, timeout=5):  # noqa: S310  our own address
-                return
-        except OSError:
-            time.sleep(0.1)
-    pytest.fail(f"nothing answers at {url}:\n{log.read_text()[-4000:]}")
+            running.wait(timeout=PATIENCE_S)
 
 
 @contextmanager
@@ -107,7 +89,7 @@ def running_gateway(folder: Path) -> Iterator[Gateway]:
         "HEADRACE_ADMIN_EMAIL": EMAIL,
         "HEADRACE_ADMIN_PASSWORD": PASSWORD,
         # A busy machine may take longer than agents would be made to wait.
-        "HEADRACE_STORE_COMMIT_TIMEOUT_MS": "10000",
+        "HEADRACE_STORE_COMMIT_TIMEOUT_MS": str(PATIENCE_MS),
     }
     upstream = f"anthropic=http://127.0.0.1:{provider}"
     command = ("manage.py", "bootstrap", "--tenant", "orchid", "--upstream", upstream, "--json")
@@ -120,9 +102,9 @@ def running_gateway(folder: Path) -> Iterator[Gateway]:
     serve = ("-m", "uvicorn", "controlplane.asgi:application", "--port", str(port))
     with (
         process("-m", "dataplane.simulator", "--port", str(provider), env=env, log=logs[0]),
-        process(*serve, env=env, log=logs[1]),
+        process(*serve, env=env, log=logs[1]) as server,
     ):
-        wait_for(f"{url}/login", logs[1])
+        wait_for(f"{url}/login", server, logs[1])
         yield Gateway(url, made["tenant"], made["data_plane_key"])
 
 

@@ -13,6 +13,7 @@ from dataplane.adapters.stores.redis import RedisStore
 from dataplane.encryption import StoreEncryption
 from dataplane.settings import SharedStore
 from tests.dataplane.adapters.stores.builders import LIMITS
+from tests.patience import PATIENCE_MS, PATIENCE_S
 from tests.servers import RedisServer, redis_server
 
 KINDS = ["memory", "sqlite", "sqlite sealed", "redis", "redis sealed"]
@@ -24,9 +25,9 @@ def build(request: pytest.FixtureRequest, state_dir: Path) -> Store:
     if kind == "memory":
         return MemoryStore(LIMITS)
     if kind == "sqlite":
-        return SqliteStore(state_dir, limits=LIMITS, timeout_s=5.0, encryption=encryption)
+        return SqliteStore(state_dir, limits=LIMITS, timeout_s=PATIENCE_S, encryption=encryption)
     if kind == "redis":
-        place = SharedStore(request.getfixturevalue("redis_url"), commit_timeout_ms=5000)
+        place = SharedStore(request.getfixturevalue("redis_url"), commit_timeout_ms=PATIENCE_MS)
         return RedisStore(place, limits=LIMITS, encryption=encryption)
     return OffStore()
 

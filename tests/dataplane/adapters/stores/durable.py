@@ -4,26 +4,36 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
-
-import pytest
 
 from dataplane.adapters.originals import Store
 from dataplane.adapters.stores import SqliteStore
+from dataplane.adapters.stores.redis import RedisStore
 from dataplane.adapters.stores.sqlite_file import store_path
 from dataplane.core.effects import Scope
 from tests.dataplane.adapters.stores.builders import ALICE, LIMITS, turn
+from tests.patience import PATIENCE_S
 
 LONG = "a long output line\n" * 400
 
 
 @contextlib.asynccontextmanager
-async def opened(state_dir: Path, timeout_s: float = 5.0) -> AsyncIterator[SqliteStore]:
+async def opened(state_dir: Path, timeout_s: float = PATIENCE_S) -> AsyncIterator[SqliteStore]:
     store = SqliteStore(state_dir, limits=LIMITS, timeout_s=timeout_s)
     await store.start()
     yield store
     await store.close()
+
+
+@contextlib.contextmanager
+def impatient(store: SqliteStore | RedisStore, timeout_s: float = 0.2) -> Iterator[None]:
+    """Commits are given up after that long, which outside of this would be luck."""
+    store._timeout_s, before = timeout_s, store._timeout_s
+    try:
+        yield
+    finally:
+        store._timeout_s = before
 
 
 def file_of(state_dir: Path) -> Path:
@@ -31,12 +41,10 @@ def file_of(state_dir: Path) -> Path:
 
 
 async def eventually(condition: Callable[[], Awaitable[bool]]) -> None:
-    """Wait until it holds; fails when it does not come true."""
-    for _ in range(1000):
-        if await condition():
-            return
-        await asyncio.sleep(0.01)
-    pytest.fail("did not happen")
+    """Wait until it holds; TimeoutError when it does not come true."""
+    async with asyncio.timeout(PATIENCE_S):
+        while not await condition():  # noqa: ASYNC110  it is announced to nobody
+            await asyncio.sleep(0.01)
 
 
 async def is_available(store: Store, scope: Scope = ALICE) -> bool:

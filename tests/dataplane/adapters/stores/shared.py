@@ -9,13 +9,14 @@ from dataplane.adapters.stores.redis import RedisStore
 from dataplane.encryption import StoreEncryption
 from dataplane.settings import SharedStore
 from tests.dataplane.adapters.stores.builders import LIMITS
+from tests.patience import PATIENCE_S
 
 
 @contextlib.asynccontextmanager
 async def opened(
     url: str,
     *,
-    timeout_s: float = 5.0,
+    timeout_s: float = PATIENCE_S,
     replicas: int = 0,
     encryption: StoreEncryption | None = None,
     sweep_every_s: float = 60.0,

@@ -13,6 +13,7 @@ from dataplane.adapters.stores import SqliteStore
 from dataplane.core.effects import Found, Recalled, Scope
 from tests.dataplane.adapters.stores.builders import NOW, freeze, limits, marker, recall, turn
 from tests.dataplane.adapters.stores.writing import SESSIONS, text_of
+from tests.patience import PATIENCE_S
 
 KILLS = 10
 ROOM = limits(max_entries=1_000_000, max_bytes=1 << 40)
@@ -37,7 +38,7 @@ async def test_nothing_durable_is_lost_when_the_process_is_killed(tmp_path: Path
     for kill in range(KILLS):
         name = f"run-{kill}"
         printed = write_until_killed(tmp_path, name, moments.randint(1, 60))
-        store = SqliteStore(tmp_path, limits=ROOM, timeout_s=10.0)
+        store = SqliteStore(tmp_path, limits=ROOM, timeout_s=PATIENCE_S)
         await store.start()
 
         for session, number in printed:
@@ -60,7 +61,7 @@ async def assert_every_decision_has_its_original(store: SqliteStore, name: str) 
 
 
 async def test_a_decision_of_another_process_is_seen_at_the_next_turn(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path, timeout_s=10.0)
+    store = SqliteStore(tmp_path, timeout_s=PATIENCE_S)
     await store.start()
     scope = Scope("acme", "alice", "other-0")
     assert (await turn(store, scope=scope)).frozen == {}
@@ -75,7 +76,7 @@ async def test_a_decision_of_another_process_is_seen_at_the_next_turn(tmp_path: 
 
 
 async def test_two_stores_on_one_directory_take_turns_in_one_session(tmp_path: Path) -> None:
-    stores = [SqliteStore(tmp_path, timeout_s=10.0) for _ in range(2)]
+    stores = [SqliteStore(tmp_path, timeout_s=PATIENCE_S) for _ in range(2)]
     for store in stores:
         await store.start()
 

@@ -28,6 +28,7 @@ from dataplane.core.effects import (
 )
 from dataplane.settings import SharedStore
 from tests.dataplane.adapters.stores.builders import MUCH_LATER, NOW, limits, marker
+from tests.patience import PATIENCE_MS, PATIENCE_S
 from tests.servers import RedisServer
 
 Asked = OpenTurn | Commit | Recall
@@ -122,7 +123,7 @@ enough = settings(
 @enough
 def test_memory_and_sqlite_answer_every_history_alike(history: list[Asked]) -> None:
     with tempfile.TemporaryDirectory() as state_dir:
-        durable = SqliteStore(Path(state_dir), timeout_s=10.0)
+        durable = SqliteStore(Path(state_dir), timeout_s=PATIENCE_S)
 
         assert asyncio.run(answers(durable, history)) == asyncio.run(
             answers(MemoryStore(), history)
@@ -137,7 +138,7 @@ def test_memory_and_redis_answer_every_history_alike(
     redis_running.client().flushall()
 
     async def asked_of_redis() -> list[Any]:
-        place = SharedStore(redis_running.url, commit_timeout_ms=10_000)
+        place = SharedStore(redis_running.url, commit_timeout_ms=PATIENCE_MS)
         return await answers(RedisStore(place), history)
 
     assert asyncio.run(asked_of_redis()) == asyncio.run(answers(MemoryStore(), history))

@@ -26,6 +26,7 @@ from tests.dataplane.adapters.stores.durable import (
     found_below,
     opened,
 )
+from tests.patience import PATIENCE_S
 
 NEIGHBOUR = Scope(tenant="acme", principal="alice", session="s3")
 
@@ -151,7 +152,7 @@ async def test_a_retired_tenant_is_purged_at_the_start_and_keeps_nothing_more(
 ) -> None:
     async with opened(tmp_path) as store:
         await freeze(store, LONG)
-    stores = StoreSet(tmp_path, timeout_s=5.0)
+    stores = StoreSet(tmp_path, timeout_s=PATIENCE_S)
     stores.retire("acme")
     await stores.start()
 

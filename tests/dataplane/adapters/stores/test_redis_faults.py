@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
-import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -20,9 +20,20 @@ from tests.dataplane.adapters.stores.builders import (
     stash,
     turn,
 )
-from tests.dataplane.adapters.stores.durable import LONG, eventually, is_available
+from tests.dataplane.adapters.stores.durable import LONG, eventually, impatient, is_available
 from tests.dataplane.adapters.stores.shared import opened
 from tests.servers import VALKEY, RedisServer, redis_server
+
+
+@contextlib.contextmanager
+def stalled(server: RedisServer) -> Iterator[None]:
+    """One that answers nobody, and takes up everything afterwards."""
+    assert server.process is not None
+    os.kill(server.process.pid, signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        os.kill(server.process.pid, signal.SIGCONT)
 
 
 async def test_k13_a_redis_that_is_killed_has_all_that_it_promised(mortal: RedisServer) -> None:
@@ -54,16 +65,12 @@ async def test_k13_a_redis_that_is_killed_has_all_that_it_promised(mortal: Redis
 async def test_k13_a_stalled_redis_costs_new_decisions_and_not_the_known_ones(
     mortal: RedisServer,
 ) -> None:
-    async with opened(mortal.url, timeout_s=0.3) as store:
+    async with opened(mortal.url) as store:
         await freeze(store, "known")
         await turn(store)
-        assert mortal.process is not None
-        os.kill(mortal.process.pid, signal.SIGSTOP)
-        try:
+        with stalled(mortal), impatient(store):
             committed = await freeze(store, "late")
             view = await turn(store)
-        finally:
-            os.kill(mortal.process.pid, signal.SIGCONT)
 
         assert committed.refused == {marker("late"): Refused.UNAVAILABLE}
         assert not view.available
@@ -76,24 +83,17 @@ async def test_k13_a_stalled_redis_costs_new_decisions_and_not_the_known_ones(
 async def test_after_several_failures_redis_is_left_alone_for_a_while(
     mortal: RedisServer,
 ) -> None:
-    async with opened(mortal.url, timeout_s=0.2) as store:
+    async with opened(mortal.url) as store:
         await turn(store)
-        assert mortal.process is not None
-        os.kill(mortal.process.pid, signal.SIGSTOP)
-        try:
+        with stalled(mortal), impatient(store):
             for number in range(5):
                 await stash(store, f"text {number}")
             before = store.stats("acme").commit_timeouts
-            began = time.monotonic()
             for number in range(50):
                 await stash(store, f"more {number}")
-            took_s = time.monotonic() - began
-        finally:
-            os.kill(mortal.process.pid, signal.SIGCONT)
 
     assert before == 5
-    assert store.stats("acme").commit_timeouts == 5
-    assert took_s < 50 * 0.2
+    assert store.stats("acme").commit_timeouts == 5  # whoever had asked would have waited in vain
 
 
 async def test_a_redis_that_comes_back_empty_proves_nothing(

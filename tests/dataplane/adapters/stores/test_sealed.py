@@ -26,6 +26,7 @@ from tests.dataplane.adapters.stores.builders import (
     turn,
 )
 from tests.dataplane.adapters.stores.durable import LONG, file_of
+from tests.patience import PATIENCE_S
 
 K1, K2, OTHER = bytes(32), bytes([2]) * 32, bytes([3]) * 32
 FIRST = StoreEncryption("k1", {"k1": K1})
@@ -37,7 +38,7 @@ WRONG = StoreEncryption("k1", {"k1": OTHER})
 async def sealed(
     state_dir: Path, encryption: StoreEncryption | None = FIRST
 ) -> AsyncIterator[SqliteStore]:
-    store = SqliteStore(state_dir, limits=LIMITS, timeout_s=5.0, encryption=encryption)
+    store = SqliteStore(state_dir, limits=LIMITS, timeout_s=PATIENCE_S, encryption=encryption)
     await store.start()
     yield store
     await store.close()

@@ -33,6 +33,7 @@ from tests.dataplane.adapters.stores.durable import (
     found_below,
     opened,
 )
+from tests.patience import PATIENCE_S
 
 # -- what lasts ----------------------------------------------------------------------------------
 
@@ -185,7 +186,7 @@ async def test_one_commit_that_cannot_be_written_takes_no_other_with_it(tmp_path
 
 
 async def test_expired_entries_are_swept_without_being_asked_for(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path, limits=LIMITS, timeout_s=5.0, sweep_every_s=0.02)
+    store = SqliteStore(tmp_path, limits=LIMITS, timeout_s=PATIENCE_S, sweep_every_s=0.02)
     await store.start()
     await freeze(store, "text1", "text2")
 

@@ -21,12 +21,13 @@ from tests.dataplane.adapters.stores.builders import (
 from tests.dataplane.adapters.stores.durable import (
     found_below,
 )
+from tests.patience import PATIENCE_S
 
 # -- several backends ----------------------------------------------------------------------------
 
 
 async def test_a_set_of_stores_keeps_each_tenant_where_it_was_told_to(tmp_path: Path) -> None:
-    stores = StoreSet(tmp_path, timeout_s=5.0)
+    stores = StoreSet(tmp_path, timeout_s=PATIENCE_S)
     stores.configure("acme", "memory", LIMITS)
     stores.configure("globex", "off")
     stores.configure("initech", "sqlite", limits(max_entries=2))
@@ -51,7 +52,7 @@ async def test_a_set_of_stores_keeps_each_tenant_where_it_was_told_to(tmp_path: 
 
 
 async def test_a_set_of_stores_is_itself_a_store(tmp_path: Path) -> None:
-    stores: Store = StoreSet(tmp_path, timeout_s=5.0)
+    stores: Store = StoreSet(tmp_path, timeout_s=PATIENCE_S)
     await stores.start()
 
     await freeze(stores, "text")

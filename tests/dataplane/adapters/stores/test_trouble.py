@@ -8,7 +8,7 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -35,9 +35,11 @@ from tests.dataplane.adapters.stores.durable import (
     LONG,
     eventually,
     file_of,
+    impatient,
     is_available,
     opened,
 )
+from tests.patience import PATIENCE_S
 
 PAGE = 16_384
 
@@ -199,18 +201,26 @@ async def test_an_original_that_vanished_although_it_was_minted_is_lost(tmp_path
 # -- trouble -------------------------------------------------------------------------------------
 
 
+@contextlib.contextmanager
+def locked(state_dir: Path) -> Iterator[None]:
+    """Somebody else holds the write lock of the file."""
+    with contextlib.closing(sqlite3.connect(file_of(state_dir), timeout=PATIENCE_S)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+        other.execute("ROLLBACK")
+
+
 async def test_a_locked_file_delays_nobody_and_breaks_nothing(tmp_path: Path) -> None:
-    async with opened(tmp_path, timeout_s=1.0) as store:
+    async with opened(tmp_path) as store:
         await freeze(store, "text")
-        with contextlib.closing(sqlite3.connect(file_of(tmp_path))) as other:
-            other.execute("BEGIN IMMEDIATE")
-            locked_turn = await turn(store)
-            locked_commit = await stash(store, "new")
-            locked_renewal = await stash(store, "text", at=NOW + TTL_S / 2, renews=True)
-            await stash(store, "gone", renews=True)
-            locked_recall = await recall(store, marker("text"))
+        with locked(tmp_path):
+            with impatient(store):
+                locked_turn = await turn(store)
+                locked_commit = await stash(store, "new")
+                locked_renewal = await stash(store, "text", at=NOW + TTL_S / 2, renews=True)
+                await stash(store, "gone", renews=True)
+                locked_recall = await recall(store, marker("text"))
             elsewhere = await stash(store, "text", scope=ELSEWHERE)
-            other.execute("ROLLBACK")
 
         assert not locked_turn.available
         assert locked_commit.refused == {marker("new"): Refused.UNAVAILABLE}
@@ -225,20 +235,18 @@ async def test_a_locked_file_delays_nobody_and_breaks_nothing(tmp_path: Path) ->
 async def test_what_this_process_knows_of_a_session_is_replayed_while_the_file_is_locked(
     tmp_path: Path,
 ) -> None:
-    async with opened(tmp_path, timeout_s=1.0) as store:
+    async with opened(tmp_path) as store:
         await turn(store, messages=2)
         await freeze(store, "text")
-        with contextlib.closing(sqlite3.connect(file_of(tmp_path))) as other:
-            other.execute("BEGIN IMMEDIATE")
-            locked = await turn(store, messages=4, at=NOW + 1)
+        with locked(tmp_path), impatient(store):
+            view = await turn(store, messages=4, at=NOW + 1)
             unknown = await turn(store, scope=BOB)
-            other.execute("ROLLBACK")
         await eventually(lambda: is_available(store))
         later = await turn(store, messages=6, at=NOW + 2)
 
-    assert not locked.available
-    assert locked.frozen == later.frozen == {"mask": {"text": f"[masked] <<cg:{marker('text')}>>"}}
-    assert marker("text") in locked.owned
+    assert not view.available
+    assert view.frozen == later.frozen == {"mask": {"text": f"[masked] <<cg:{marker('text')}>>"}}
+    assert marker("text") in view.owned
     assert unknown.frozen == {}
     assert unknown.owned == {}
 
@@ -246,17 +254,15 @@ async def test_what_this_process_knows_of_a_session_is_replayed_while_the_file_i
 async def test_a_turn_that_the_store_did_not_record_still_moves_the_boundary(
     tmp_path: Path,
 ) -> None:
-    async with opened(tmp_path, timeout_s=1.0) as store:
+    async with opened(tmp_path) as store:
         await turn(store, messages=2)
-        with contextlib.closing(sqlite3.connect(file_of(tmp_path))) as other:
-            other.execute("BEGIN IMMEDIATE")
-            locked = await turn(store, messages=4, at=NOW + 1)
-            other.execute("ROLLBACK")
+        with locked(tmp_path), impatient(store):
+            view = await turn(store, messages=4, at=NOW + 1)
         await eventually(lambda: is_available(store, scope=BOB))
         later = await turn(store, messages=6, at=NOW + 2)
 
-    assert locked.previous is not None
-    assert locked.previous.messages == 2
+    assert view.previous is not None
+    assert view.previous.messages == 2
     assert later.previous is not None
     assert later.previous.messages == 4
 
@@ -265,12 +271,10 @@ async def test_a_turn_that_was_not_recorded_counts_although_its_alias_has_moved_
     tmp_path: Path,
 ) -> None:
     mine, other = (replace(scope, alias="same beginning") for scope in (ALICE, BOB))
-    async with opened(tmp_path, timeout_s=1.0) as store:
+    async with opened(tmp_path) as store:
         await turn(store, scope=mine, messages=2)
-        with contextlib.closing(sqlite3.connect(file_of(tmp_path))) as elsewhere:
-            elsewhere.execute("BEGIN IMMEDIATE")
+        with locked(tmp_path), impatient(store):
             await turn(store, scope=mine, messages=4, at=NOW + 1)
-            elsewhere.execute("ROLLBACK")
         await eventually(lambda: is_available(store, scope=other))
         await turn(store, scope=other, messages=2, at=NOW + 50)
         later = await turn(store, scope=mine, messages=6, at=NOW + 60)
@@ -280,12 +284,10 @@ async def test_a_turn_that_was_not_recorded_counts_although_its_alias_has_moved_
 
 
 async def test_a_commit_that_was_given_up_leaves_no_decision_behind(tmp_path: Path) -> None:
-    async with opened(tmp_path, timeout_s=0.02) as store:
-        await eventually(lambda: is_available(store))
-        with contextlib.closing(sqlite3.connect(file_of(tmp_path))) as other:
-            other.execute("BEGIN IMMEDIATE")
+    async with opened(tmp_path) as store:
+        await turn(store)
+        with locked(tmp_path), impatient(store, 0.02):  # sooner than SQLite gives up itself
             refused = await freeze(store, "text")
-            other.execute("ROLLBACK")
         await eventually(lambda: is_available(store))
         view = await turn(store)
 
@@ -314,7 +316,7 @@ from dataplane.adapters.stores import SqliteStore
 from tests.dataplane.adapters.stores.builders import marker, recall, stash, turn
 
 async def main():
-    store = SqliteStore(Path(sys.argv[1]), timeout_s=5.0)
+    store = SqliteStore(Path(sys.argv[1]), timeout_s=60.0)
     await store.start()
     await stash(store, "text")
     resource.setrlimit(resource.RLIMIT_FSIZE, (300_000, resource.RLIM_INFINITY))
@@ -344,7 +346,7 @@ async def test_a_disk_without_room_refuses_and_recovers(tmp_path: Path) -> None:
 
 async def test_a_nearly_full_disk_admits_no_new_original(tmp_path: Path) -> None:
     used = [0.5]
-    store = SqliteStore(tmp_path, timeout_s=5.0)
+    store = SqliteStore(tmp_path, timeout_s=PATIENCE_S)
     store.disk = Disk(tmp_path, used=lambda path: used[0])
     await store.start()
     await stash(store, "text")
@@ -383,14 +385,14 @@ END;"""
 
 async def test_a_commit_that_lands_after_it_was_given_up_decides_nothing(tmp_path: Path) -> None:
     """Its request went out without the decision, so the next turn must not replay it either."""
-    store = LateStore(tmp_path, limits=LIMITS, timeout_s=0.1)
+    store = LateStore(tmp_path, limits=LIMITS, timeout_s=PATIENCE_S)
     await store.start()
-    await eventually(lambda: is_available(store))
     await freeze(store, "earlier")
     with contextlib.closing(sqlite3.connect(file_of(tmp_path))) as other:
         other.executescript(SLOW_TO_FREEZE)
 
-    late = await freeze(store, "late")
+    with impatient(store, 0.1):
+        late = await freeze(store, "late")
     await eventually(lambda: is_available(store))
     view = await turn(store, messages=8)
     await store.close()

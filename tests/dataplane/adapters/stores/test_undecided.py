@@ -9,6 +9,7 @@ from dataplane.adapters.originals import Store
 from dataplane.adapters.stores import SqliteStore
 from dataplane.core.effects import OpenTurn
 from tests.dataplane.adapters.stores.builders import ALICE, BOB, LIMITS, NOW
+from tests.patience import PATIENCE_S
 
 TURN = OpenTurn(ALICE, 3, NOW, 300, offered=True)
 
@@ -41,7 +42,7 @@ async def test_a_first_turn_that_decides_nothing_is_remembered(store: Store) -> 
 
 async def test_a_store_that_is_closed_has_written_them(tmp_path: Path) -> None:
     for turns in ((TURN, undecided(5, 10)), (replace(TURN, messages=7, at=NOW + 20),)):
-        store = SqliteStore(tmp_path, limits=LIMITS, timeout_s=5.0)
+        store = SqliteStore(tmp_path, limits=LIMITS, timeout_s=PATIENCE_S)
         await store.start()
         views = [await store.open_turn(turn) for turn in turns]
         await store.close()
@@ -51,7 +52,7 @@ async def test_a_store_that_is_closed_has_written_them(tmp_path: Path) -> None:
 
 
 async def test_of_a_burst_the_newest_is_what_counts(tmp_path: Path) -> None:
-    store = SqliteStore(tmp_path, limits=LIMITS, timeout_s=5.0)
+    store = SqliteStore(tmp_path, limits=LIMITS, timeout_s=PATIENCE_S)
     await store.start()
     await store.open_turn(TURN)
     await store.open_turn(replace(TURN, scope=BOB))
@@ -60,7 +61,7 @@ async def test_of_a_burst_the_newest_is_what_counts(tmp_path: Path) -> None:
         await store.open_turn(undecided(5 + number, number))
     await store.close()
 
-    reopened = SqliteStore(tmp_path, limits=LIMITS, timeout_s=5.0)
+    reopened = SqliteStore(tmp_path, limits=LIMITS, timeout_s=PATIENCE_S)
     await reopened.start()
     seen = await reopened.open_turn(replace(TURN, messages=99, at=NOW + 99))
     await reopened.close()
