@@ -59,9 +59,11 @@ def one_connection(db: None) -> Iterator[None]:
         signal.connect(close_old_connections)
 
 
-@pytest.fixture
-def described(one_connection: None, tenant: Tenant) -> Any:
-    return schemathesis.openapi.from_wsgi("/api/v1/openapi.json", get_wsgi_application())
+@pytest.fixture(scope="module")
+def described(django_db_setup: None, django_db_blocker: Any) -> Any:
+    """Read once: it is the same for every test, and a second's work."""
+    with django_db_blocker.unblock():
+        return schemathesis.openapi.from_wsgi("/api/v1/openapi.json", get_wsgi_application())
 
 
 @pytest.fixture
@@ -103,6 +105,7 @@ def operations() -> list[str]:
     return [f"{method.upper()} {path}" for path in paths for method in paths[path]]
 
 
+@pytest.mark.usefixtures("one_connection")
 @pytest.mark.parametrize("operation", operations())
 def test_no_request_is_a_fault_and_no_answer_is_undescribed(
     described: Any, objects: dict[str, str], token: str, operation: str
