@@ -263,9 +263,7 @@ async def test_clients_that_leave_in_mid_stream_are_no_errors(
         await response.content.readany()
         response.close()
 
-    async with asyncio.timeout(5):
-        while None in [each.disconnected_at for each in simulator.requests]:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+    await until(lambda: None not in [each.disconnected_at for each in simulator.requests])
     assert [record for record in caplog.records if record.levelname == "ERROR"] == []
 
 
