@@ -7,6 +7,7 @@ PACKAGES := dataplane controlplane
 CODE := $(wildcard dataplane controlplane tests tools manage.py)
 PYTEST := $(BIN)/pytest -q
 TEST_WORKERS ?= 2
+SPREAD := -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
 
 RUN_STAMP := $(VENV)/.installed-run
 DEV_STAMP := $(VENV)/.installed-dev
@@ -49,7 +50,10 @@ lock: $(BIN)/uv ## Resolve requirements*.in again into the locks
 
 # --- Checking.
 
-check: fmt-check lint types imports test docs-check ## Everything that CI runs
+# What has one process of its own runs side by side: the types take as long as the rest together.
+check: $(DEV_STAMP) ## Everything that CI runs
+	@$(MAKE) --no-print-directory -j2 -O types fmt-check lint imports docs-check test-core
+	@$(MAKE) --no-print-directory test-rest test-postgres test-browser
 
 fmt: $(DEV_STAMP) ## Format the code and mend what the linter can
 	$(BIN)/ruff format $(CODE)
@@ -67,7 +71,7 @@ types: $(DEV_STAMP) ## Check the types, strictly
 imports: $(DEV_STAMP) ## Check the import contracts
 	$(BIN)/lint-imports
 
-# Browser tests run last and alone: their event loop does not tolerate other tests' loops.
+# Browser tests run in processes of their own: their event loop does not tolerate other tests' loops.
 test: test-core test-rest test-postgres test-browser ## Run every test
 
 test-core: $(DEV_STAMP) ## Run the tests of the pure core, without Django
@@ -75,7 +79,7 @@ test-core: $(DEV_STAMP) ## Run the tests of the pure core, without Django
 
 # A Redis or PostgreSQL of the tests' own is started here, once a test asks for one.
 test-rest: $(DEV_STAMP)
-	$(PYTEST) tests --ignore=tests/dataplane/core -m "not browser" -n $(TEST_WORKERS) --dist loadfile
+	$(PYTEST) tests --ignore=tests/dataplane/core -m "not browser" $(SPREAD)
 
 # What locks, constraints and the order of commits decide, once more on a server's database.
 ON_POSTGRES ?= $(addprefix tests/controlplane/,test_races.py audit jobs prices \
@@ -83,10 +87,10 @@ ON_POSTGRES ?= $(addprefix tests/controlplane/,test_races.py audit jobs prices \
   telemetry/test_captured.py)
 
 test-postgres: $(DEV_STAMP) ## Run the tests of the control plane that a PostgreSQL may fail
-	$(BIN)/python -m tests.on_postgres -q -n $(TEST_WORKERS) --dist loadfile $(ON_POSTGRES)
+	$(BIN)/python -m tests.on_postgres -q $(SPREAD) $(ON_POSTGRES)
 
 test-browser: $(DEV_STAMP)
-	DJANGO_ALLOW_ASYNC_UNSAFE=1 $(PYTEST) tests -m browser
+	DJANGO_ALLOW_ASYNC_UNSAFE=1 $(PYTEST) tests/journeys/pages -m browser $(SPREAD)
 
 # A short form of it is among the tests. The full disk needs the right to mount one.
 crash-test: $(DEV_STAMP) ## Kill nodes at every point for a quarter of an hour; lose nothing

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import AsyncIterator, Generator, Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -28,6 +29,18 @@ def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginMa
     """Core tests run without pytest-django, whose setting stands in the shared configuration."""
     if not pluginmanager.hasplugin("django"):
         parser.addini("DJANGO_SETTINGS_MODULE", "read by pytest-django only")
+
+
+# They start processes and wait for them; begun last, they would keep one worker busy alone.
+LONG = ("journeys", "controlplane/cli", "controlplane/api", "dataplane/recovery_cases")
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Whole files in another order: those that take long come first."""
+    here = Path(__file__).parent
+    long = tuple(here / name for name in LONG)
+    items.sort(key=lambda item: not any(item.path.is_relative_to(place) for place in long))
 
 
 @pytest.hookimpl(wrapper=True)

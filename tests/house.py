@@ -42,6 +42,7 @@ def read(name: Path | str) -> str:
     return (ROOT / name).read_text(encoding="utf-8")
 
 
+@functools.cache
 def tree(name: Path) -> ast.Module:
     return ast.parse(read(name), filename=str(name))
 

@@ -77,6 +77,14 @@ def test_every_test_folder_is_a_package_so_that_equal_file_names_may_live_in_two
     ] == []
 
 
+def test_browser_tests_are_where_make_looks_for_them() -> None:
+    marked = {name for name in house.modules("tests") if "mark.browser" in house.read(name)}
+
+    assert {str(name.parent) for name in marked - {Path("tests/test_house.py")}} == {
+        "tests/journeys/pages"
+    }
+
+
 def test_colours_are_literals_in_the_tokens_alone() -> None:
     found = [
         f"{name}: {match.group()}"

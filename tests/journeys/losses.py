@@ -4,10 +4,9 @@ from __future__ import annotations
 
 import json
 import sqlite3
-import threading
-import time
 import urllib.request
-from contextlib import closing
+from collections.abc import Iterator
+from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,20 +27,24 @@ def conversation(outputs: int, about: str = "refund") -> list[dict[str, Any]]:
     return said
 
 
-def ask_and_expand(url: str, key: str) -> None:
-    """A request whose model asks, after a moment, for the first text that was taken out."""
-    expand = {
-        "type": "tool_use",
-        "id": "toolu_expand",
-        "name": "context_guru_expand",
-        "input": {"id": {"$marker": 0}},
-    }
-    first = {"content": [expand], "stop_reason": "tool_use", "head_delay_ms": 3_000}
+# Takes each original away as soon as it is stored, and remembers which.
+TAKES = """
+CREATE TABLE taken (k);
+CREATE TRIGGER takes AFTER INSERT ON stash BEGIN
+  INSERT INTO taken VALUES (NEW.k);
+  DELETE FROM stash WHERE k = NEW.k;
+END;
+"""
+TAKES_NO_MORE = "DROP TRIGGER takes; DROP TABLE taken;"
+
+
+def ask(url: str, key: str, messages: list[dict[str, Any]], *rounds: dict[str, Any]) -> None:
+    """A request of the session; rounds: what the model answers."""
     body = {
         "model": "claude-sonnet-5",
         "max_tokens": 64,
         "tools": [{"name": "bash", "description": "Run.", "input_schema": {"type": "object"}}],
-        "messages": conversation(8),
+        "messages": messages,
     }
     headers = {
         "x-context-guru-token": key,
@@ -49,42 +52,41 @@ def ask_and_expand(url: str, key: str) -> None:
         "x-api-key": "sk-test",
         "anthropic-version": "2023-06-01",
         "content-type": "application/json",
-        "x-sim-script": script_header(first, {"content": "Done."}, id="loss"),
+        "x-sim-script": script_header(*rounds, id=f"loss of {len(messages)}"),
     }
     to = f"{url}/anthropic/v1/messages"
     request = urllib.request.Request(to, json.dumps(body).encode(), headers)  # noqa: S310
-    with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310  our own address
+    with urllib.request.urlopen(request, timeout=PATIENCE_S) as answer:  # noqa: S310  our own
         assert answer.status == 200
 
 
-def stored(folder: Path) -> dict[str, Path]:
-    """The ids of what the stores below the folder hold, and where."""
-    found: dict[str, Path] = {}
-    for store in folder.glob("**/tenants/*/store.db"):
-        with closing(sqlite3.connect(store, timeout=5)) as connection:
-            found |= {str(row[0]): store for row in connection.execute("SELECT k FROM stash")}
-    return found
-
-
-def remove_originals(folder: Path, kept: dict[str, Path]) -> list[str]:
-    """Take away under its hands what a store holds besides `kept`, as soon as there is any."""
-    deadline = time.monotonic() + 20
-    while time.monotonic() < deadline:
-        new = {k: store for k, store in stored(folder).items() if k not in kept}
-        for store in set(new.values()):
-            with closing(sqlite3.connect(store, timeout=5)) as connection, connection:
-                connection.executemany("DELETE FROM stash WHERE k = ?", [(k,) for k in new])
-        if new:
-            return list(new)
-        time.sleep(0.05)
-    raise AssertionError("nothing was stored")
+@contextmanager
+def opened(store: Path) -> Iterator[sqlite3.Connection]:
+    with closing(sqlite3.connect(store, timeout=PATIENCE_S)) as connection, connection:
+        yield connection
 
 
 def lose_an_original(url: str, key: str, folder: Path) -> list[str]:
     """The ids that are gone, of which the model has asked for one."""
-    kept = stored(folder)
-    asking = threading.Thread(target=ask_and_expand, args=[url, key])
-    asking.start()
-    lost = remove_originals(folder, kept)
-    asking.join()
+    done = {"content": "Done."}
+    ask(url, key, conversation(0), done)  # so that there is a store
+    stores = list(folder.glob("**/tenants/*/store.db"))
+    for store in stores:
+        with opened(store) as connection:
+            connection.executescript(TAKES)
+
+    expand = {
+        "type": "tool_use",
+        "id": "toolu_expand",
+        "name": "context_guru_expand",
+        "input": {"id": {"$marker": 0}},
+    }
+    asks = {"content": [expand], "stop_reason": "tool_use"}
+    ask(url, key, conversation(8), asks, done)
+
+    lost: list[str] = []
+    for store in stores:
+        with opened(store) as connection:
+            lost += [str(row[0]) for row in connection.execute("SELECT k FROM taken")]
+            connection.executescript(TAKES_NO_MORE)
     return lost

@@ -74,7 +74,7 @@ async def wake_until(heard: asyncio.Future[bytes], settings: Any, url: str) -> N
     for _ in use(settings, config, "redis"):
         while not heard.done():  # one that comes before the group is joined reaches nobody
             await wakes.announce()
-            await asyncio.wait([heard], timeout=0.05)
+            await asyncio.sleep(0.05)
         await get_channel_layer().flush()  # type: ignore[union-attr]
     assert heard.result() == b"woken\n"
 

@@ -7,6 +7,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 import urllib.request
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -15,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from playwright.sync_api import Browser, BrowserContext, Page, sync_playwright
+from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 
 from tests.journeys.deployment import wait_for
 from tests.patience import PATIENCE_MS, PATIENCE_S
@@ -33,6 +34,29 @@ CHROMIUM = [
     "--disable-component-update",
     "--disable-sync",
 ]
+
+
+# A page of an idle machine opens in so long.
+PAGE_S = 0.5
+expect.set_options(timeout=PATIENCE_MS)
+
+
+def shown_after_s(place: Locator, text: str) -> float:
+    """How long from now until it says so."""
+    began = time.monotonic()
+    expect(place).to_have_text(text)
+    return time.monotonic() - began
+
+
+def promised_s(page: Page, seconds: float) -> float:
+    """What a promise of so many seconds means here and now: on a machine that takes longer for
+    everything, as much longer as it takes for a page.
+    """
+    began = time.monotonic()
+    other = page.context.new_page()
+    other.goto(page.url)
+    other.close()
+    return seconds * max(1.0, (time.monotonic() - began) / PAGE_S)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
@@ -38,6 +39,15 @@ def impatient(store: SqliteStore | RedisStore, timeout_s: float = 0.2) -> Iterat
 
 def file_of(state_dir: Path) -> Path:
     return store_path(state_dir, "acme")
+
+
+@contextlib.contextmanager
+def locked(state_dir: Path) -> Iterator[None]:
+    """Somebody else holds the write lock of the file."""
+    with contextlib.closing(sqlite3.connect(file_of(state_dir), timeout=PATIENCE_S)) as other:
+        other.execute("BEGIN IMMEDIATE")
+        yield
+        other.execute("ROLLBACK")
 
 
 async def eventually(condition: Callable[[], Awaitable[bool]]) -> None:

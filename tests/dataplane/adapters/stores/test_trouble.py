@@ -8,7 +8,7 @@ import os
 import sqlite3
 import subprocess
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -37,6 +37,7 @@ from tests.dataplane.adapters.stores.durable import (
     file_of,
     impatient,
     is_available,
+    locked,
     opened,
 )
 from tests.patience import PATIENCE_S
@@ -199,15 +200,6 @@ async def test_an_original_that_vanished_although_it_was_minted_is_lost(tmp_path
 
 
 # -- trouble -------------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def locked(state_dir: Path) -> Iterator[None]:
-    """Somebody else holds the write lock of the file."""
-    with contextlib.closing(sqlite3.connect(file_of(state_dir), timeout=PATIENCE_S)) as other:
-        other.execute("BEGIN IMMEDIATE")
-        yield
-        other.execute("ROLLBACK")
 
 
 async def test_a_locked_file_delays_nobody_and_breaks_nothing(tmp_path: Path) -> None:
