@@ -5,9 +5,11 @@ Source: 03-proxy-and-recovery.md 10.2 (34), 8.3.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from itertools import accumulate
 
 MAX_DEPTH = 128
+PIECE_BYTES = 1 << 18  # even, see _pieces
 _BRACKETS = b"[]{}"
 _OTHERS = bytes(set(range(256)) - set(_BRACKETS) - {ord('"')})
 _STEP = [0] * 256
@@ -23,9 +25,23 @@ def is_too_deep(body: bytes) -> bool:
 
 
 def _brackets(body: bytes) -> bytes:
-    """The brackets outside string literals. Escapes go first, so that every quote left counts;
-    then everything else goes before the literals do, which are few and short by then.
-    """
-    if b"\\" in body:
-        body = body.replace(rb"\\", b"").replace(rb"\"", b"")
-    return b"".join(body.translate(None, _OTHERS).split(b'"')[::2])
+    """The brackets outside string literals: quotes are left to tell which are inside."""
+    marks = b"".join(map(_marks, _pieces(body)))
+    return b"".join(marks.split(b'"')[::2])
+
+
+def _pieces(body: bytes) -> Iterator[bytes]:
+    """The body in pieces that keep its escapes whole. Other threads get their turn in between."""
+    start = 0
+    while start < len(body):
+        piece = body[start : start + PIECE_BYTES]
+        piece = piece.rstrip(b"\\") or piece  # backslashes alone are an even number: whole escapes
+        yield piece
+        start += len(piece)
+
+
+def _marks(piece: bytes) -> bytes:
+    """Brackets and quotes. Escapes go first, so that every quote left counts."""
+    if b"\\" in piece:
+        piece = piece.replace(rb"\\", b"").replace(rb"\"", b"")
+    return piece.translate(None, _OTHERS)
