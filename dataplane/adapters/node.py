@@ -19,6 +19,7 @@ from dataplane.adapters import failpoints, logs, opening, views
 from dataplane.adapters.admission import Admission, admitted, wish_of
 from dataplane.adapters.arrivals import Arrivals
 from dataplane.adapters.drive import Driver, performer
+from dataplane.adapters.garbage import Garbage
 from dataplane.adapters.gatekeeper import Gatekeeper
 from dataplane.adapters.http import Call, DisconnectedError, Receive, RefusedError, Scope, Send
 from dataplane.adapters.keepalive import KeepAlive
@@ -96,6 +97,7 @@ class Node:
         self._proxy = Proxy(self, self._upstream)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._following: asyncio.Task[None] | None = None
+        self._garbage = Garbage()
         self._idle = asyncio.Event()
         self.limits = Limits(big_body_slots=settings.big_body_slots)
         self.pins: Counter[tuple[str, str]] = Counter()
@@ -123,6 +125,7 @@ class Node:
         if self.uplink is not None:
             self.uplink.start()
         self._following = asyncio.get_running_loop().create_task(self.snapshots.follow())
+        self._garbage.start()
         if self.settings.is_single_tenant:
             log.warning("cg.single_tenant everyone who reaches this node is served, unasked")
         if not self.snapshots.is_ready:
@@ -150,6 +153,7 @@ class Node:
         if self.uplink is not None:
             await self.uplink.stop()
         await self.store.close()
+        self._garbage.stop()
 
     @property
     def tasks(self) -> int:
