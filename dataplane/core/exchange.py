@@ -36,7 +36,7 @@ from dataplane.core.session import Identity, identify
 from dataplane.core.wire import envelope
 from dataplane.core.wire.decode import NoMessagesError, decode
 from dataplane.core.wire.message import Conversation, Dialect
-from dataplane.core.wire.spans import STRING, Span, UnparseableError, elements, outline
+from dataplane.core.wire.spans import STRING, Span, UnparseableError, outline
 from dataplane.core.wire.splice import Edit, append_to_array, splice, string_literal
 
 _ONE_CHOICE = frozenset({None, b"null", b"1"})  # of `n`; any other spelling may be several
@@ -308,10 +308,10 @@ class Exchange:
             cached_through=lifetime.cached_through(previous, len(conversation.messages)),
             cache_is_cold=lifetime.is_cold(life, idle),
             persists=self._persists,
-            recoverable=(
-                outgoing.intercepts or self.asked.stays_here or not host.recovery_require_path
-            )
-            and not self._plan.kill.no_new_offloads,
+            recoverable=outgoing.intercepts
+            or self.asked.stays_here
+            or not host.recovery_require_path,
+            stopped=self._plan.kill.no_new_offloads,
             recovered=repair.answered_calls(conversation),
             clock=self._clock,
             replay_only=self._restraint.replay_only,
@@ -373,7 +373,7 @@ class Exchange:
             told = b'{"role":"user","content":' + self.sent[place.start : place.end] + b"}"
             edit = Edit(place, b"[" + b",".join((told, *items)) + b"]")
         else:
-            edit = append_to_array(place, items, empty=not elements(readable, place))
+            edit = append_to_array(self.sent, place, items)
         self.sent = splice(self.sent, [edit])
         return self.sent
 

@@ -33,6 +33,10 @@ NO_RECOVERY_PATH = Gate(
     "no_recovery_path",
     "The model could not ask for the original on this request, so nothing new is removed.",
 )
+NO_NEW_OFFLOADS = Gate(
+    "no_new_offloads",
+    "The operator's switch lets nothing new be removed; earlier removals are repeated.",
+)
 REPLAY_ONLY = Gate(
     "replay_only",
     "The session only repeats what it removed before; nothing new is removed from it.",
@@ -75,6 +79,7 @@ OFFLOAD_GATES = (
     STASH_UNAVAILABLE,
     STASH_COLLISION,
     NO_RECOVERY_PATH,
+    NO_NEW_OFFLOADS,
     REPLAY_ONLY,
     REFUSED_BY_PROVIDER,
 )

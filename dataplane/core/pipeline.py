@@ -20,6 +20,7 @@ from dataplane.core.effects import FrozenDecision, Payload
 from dataplane.core.expand import marker
 from dataplane.core.gates import (
     MARKER_NO_WIN,
+    NO_NEW_OFFLOADS,
     NO_RECOVERY_PATH,
     OFFLOAD_GATES,
     REFUSED_BY_PROVIDER,
@@ -250,6 +251,8 @@ class _Doing:
         given = self._state.conditions
         if in_full and output.original.marker_id in given.view.owned:
             return None
+        if given.stopped:
+            return NO_NEW_OFFLOADS
         if given.replay_only:
             return REPLAY_ONLY
         if not in_full:

@@ -19,9 +19,9 @@ from dataplane.core.wire.message import Message
 @dataclass(frozen=True, slots=True)
 class Conditions:
     """What this request allows. persists: originals can be kept. recoverable: the model can ask
-    for one on this very request. recovered: ids of the calls that did. replay_only: nothing new may
-    be removed from the session. verbatim: content keys that the provider takes only as they came.
-    clock: seconds, for durations only.
+    for one on this very request. recovered: ids of the calls that did. stopped: the operator lets
+    nothing new be removed. replay_only: the session's past does not. verbatim: content keys that
+    the provider takes only as they came. clock: seconds, for durations only.
     """
 
     view: SessionView
@@ -32,6 +32,7 @@ class Conditions:
     recoverable: bool = True
     recovered: frozenset[str] = frozenset()
     window: int = 0
+    stopped: bool = False
     replay_only: bool = False
     verbatim: frozenset[str] = frozenset()
     clock: Callable[[], float] = float

@@ -14,8 +14,9 @@ from typing import Annotated
 
 import msgspec
 
+from dataplane.core.blocks import ColdCacheKey, MarkerModeKey
 from dataplane.core.content import Content
-from dataplane.core.declaration import Declaration, Event, Gate, Kind, MarkerMode, key
+from dataplane.core.declaration import Declaration, Event, Gate, Kind, key
 from dataplane.core.expand.marker import HINT, defang
 from dataplane.core.gates import CACHED_PREFIX, MARKER_OR_KEPT_VERBATIM, NON_TEXT_BLOCKS
 from dataplane.core.turn import Decline, Offload, Step, ToolOutput, Turn
@@ -56,12 +57,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     ] = 0.0
     head_lines: Annotated[int, key("Lines kept from the start.", unit="lines", ge=0)] = 20
     tail_lines: Annotated[int, key("Lines kept from the end.", unit="lines", ge=0)] = 20
-    marker_mode: Annotated[
-        MarkerMode, key("Stash and leave a resolvable marker, leave a sign only, or nothing.")
-    ] = "full"
-    cold_cache: Annotated[
-        bool, key("Act at any depth on a turn whose prompt cache has certainly expired.")
-    ] = False
+    marker_mode: MarkerModeKey = "full"
+    cold_cache: ColdCacheKey = False
 
 
 @dataclass(frozen=True, slots=True)

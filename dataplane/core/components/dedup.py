@@ -11,7 +11,8 @@ from typing import Annotated
 
 import msgspec
 
-from dataplane.core.declaration import Declaration, Gate, Kind, MarkerMode, key
+from dataplane.core.blocks import MarkerModeKey
+from dataplane.core.declaration import Declaration, Gate, Kind, key
 from dataplane.core.gates import BELOW_MIN_TOKENS, MARKER_OR_KEPT_VERBATIM, NON_TEXT_BLOCKS
 from dataplane.core.turn import Decline, Offload, Step, ToolOutput, Turn
 
@@ -23,9 +24,7 @@ _REPLACEMENT = "[identical to an earlier tool output] "
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     min_tokens: Annotated[int, key("Smallest output worth replacing.", unit="tokens", ge=1)] = 100
-    marker_mode: Annotated[
-        MarkerMode, key("Stash and leave a resolvable marker, leave a sign only, or nothing.")
-    ] = "full"
+    marker_mode: MarkerModeKey = "full"
 
 
 def decide(outputs: tuple[ToolOutput, ...], config: Config, turn: Turn) -> Iterator[Step]:

@@ -10,7 +10,8 @@ from typing import Annotated
 
 import msgspec
 
-from dataplane.core.declaration import Declaration, Gate, Kind, MarkerMode, key
+from dataplane.core.blocks import ColdCacheKey, MarkerModeKey
+from dataplane.core.declaration import Declaration, Gate, Kind, key
 from dataplane.core.expand.marker import HINT, defang
 from dataplane.core.gates import (
     BELOW_MIN_TOKENS,
@@ -49,12 +50,8 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
             zero_means="an opaque marker",
         ),
     ] = 96
-    marker_mode: Annotated[
-        MarkerMode, key("Stash and leave a resolvable marker, leave a sign only, or nothing.")
-    ] = "full"
-    cold_cache: Annotated[
-        bool, key("Act at any depth on a turn whose prompt cache has certainly expired.")
-    ] = False
+    marker_mode: MarkerModeKey = "full"
+    cold_cache: ColdCacheKey = False
 
 
 def decide(outputs: tuple[ToolOutput, ...], config: Config, turn: Turn) -> Iterator[Step]:

@@ -74,9 +74,13 @@ def _call_output(result: ToolResult) -> bytes:
     )
 
 
+def _is_ours(item: _Item) -> bool:
+    return item.type == _CALL and is_injected(item.name)
+
+
 def _reply(written: list[bytes], items: list[_Item]) -> Reply:
-    ours = [item for item in items if item.type == _CALL and is_injected(item.name)]
-    others = [item for item in items if item not in ours and item.type not in _NEEDS_NO_ANSWER]
+    ours = [item for item in items if _is_ours(item)]
+    others = [item for item in items if not _is_ours(item) and item.type not in _NEEDS_NO_ANSWER]
     calls = tuple(
         Call(item.call_id, item.name, marker_id_in(item.arguments.encode() or b"{}"))
         for item in ours

@@ -21,7 +21,7 @@ def declare_tool(conversation: Conversation, definition: bytes) -> Edit:
         return add_member(conversation, "tools", b"[" + definition + b"]")
     if conversation.body[tools.value.start] != ARRAY:
         return Edit(tools.value, b"[" + definition + b"]")
-    return append_to_array(tools.value, [definition], empty=not conversation.tool_names)
+    return append_to_array(conversation.body, tools.value, [definition])
 
 
 def with_model(body: bytes, model: str) -> bytes:

@@ -6,6 +6,7 @@ providers have cached. Source: 03-proxy-and-recovery.md 2.7 (5).
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
 from typing import NamedTuple
 
@@ -22,6 +23,7 @@ class Edit(NamedTuple):
     replacement: bytes
 
 
+_EMPTY_ARRAY = re.compile(rb"\[[ \t\n\r]*\]")
 _encoder = msgspec.json.Encoder()
 
 
@@ -47,11 +49,12 @@ def splice(body: bytes, edits: Iterable[Edit]) -> bytes:
     return b"".join(pieces)
 
 
-def append_to_array(array: Span, items: Iterable[bytes], *, empty: bool) -> Edit:
+def append_to_array(body: bytes, array: Span, items: Iterable[bytes]) -> Edit:
     """The edit that adds raw JSON items at the end of an array of the body."""
     inside = b",".join(items)
     at = array.end - 1
-    return Edit(Span(at, at), inside if empty else b"," + inside)
+    is_empty = _EMPTY_ARRAY.fullmatch(body, array.start, array.end)
+    return Edit(Span(at, at), inside if is_empty else b"," + inside)
 
 
 def add_member(conversation: Conversation, name: str, value: bytes) -> Edit:

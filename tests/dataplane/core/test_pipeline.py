@@ -102,6 +102,22 @@ def test_nothing_new_is_decided_while_the_store_does_not_answer() -> None:
     assert state.report.steps[0].gates == {"stash_unavailable": 1}
 
 
+@pytest.mark.parametrize("mode", ["full", "summary", "off"])
+def test_the_operators_switch_stops_new_removals_of_every_kind_by_its_own_name(mode: str) -> None:
+    state = run([off_step(mode)], tool_messages(M), Conditions(SessionView(), stopped=True))
+
+    assert state.report.steps[0].gates == {"no_new_offloads": 1}
+    assert not state.changes
+
+
+def test_the_operators_switch_leaves_what_the_session_removed_before() -> None:
+    given = Conditions(SessionView(owned={M_ID: 0.0}), stopped=True)
+
+    state = run([off_step()], tool_messages(M), given)
+
+    assert M_ID in state.text_of(0).text
+
+
 def test_gates_and_events_that_are_not_declared_are_counted_as_other() -> None:  # 03 case 134
     def improvises(outputs: tuple[ToolOutput, ...], config: Any, turn: Turn) -> Iterable[Step]:
         yield Decline(Gate("made_up", "Nobody declared it."))

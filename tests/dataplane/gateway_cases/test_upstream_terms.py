@@ -163,6 +163,8 @@ async def test_a_node_that_may_remove_nothing_new_still_replays(served: Served) 
 
     assert f"<<cg:{X4000_ID}>>".encode() in served.sent[1]
     assert b"a long line of output" in served.sent[1]
+    gates = [each["gates"] for each in served.stats()["components"].values()]
+    assert {"no_new_offloads": 1} in gates
 
 
 async def test_keys_are_believed_for_as_long_as_the_operator_allows(served: Served) -> None:

@@ -68,7 +68,7 @@ def test_edits_that_overlap_are_refused() -> None:
 def test_items_are_added_behind_the_last_one(
     array: bytes, items: list[bytes], result: bytes
 ) -> None:
-    edit = append_to_array(Span(0, len(array)), items, empty=array == b"[ ]")
+    edit = append_to_array(array, Span(0, len(array)), items)
 
     assert splice(array, [edit]) == result
 
