@@ -11,6 +11,7 @@ from django.db.models import Case, IntegerField, Min, Q, QuerySet, Value, When
 from controlplane.accounts.models import Organisation
 from controlplane.accounts.scopes import Scope
 from controlplane.alarms.models import Alarm, Channel, Delivery, Severity, Silence
+from controlplane.alarms.rules import RULES
 
 READ = "telemetry:read"
 SHOWN = 50
@@ -53,6 +54,14 @@ def open_alarms(scope: Scope) -> Sequence[Alarm]:
     """The gravest first, then the newest; at most a hundred."""
     found = visible(scope).exclude(state=Alarm.State.RESOLVED)
     return list(found.order_by(GRAVEST_FIRST, "-first_at", "-id")[:100])
+
+
+def has_open_loss(scope: Scope, tenant: str = "") -> bool:
+    """Whether an alarm about a lost original is not resolved. tenant: its uid, "" for all."""
+    about = Q(tenant__uid=tenant) if tenant else Q()
+    lost = [rule.key for rule in RULES.values() if rule.is_loss]
+    found = visible(scope).filter(about, rule__in=lost)
+    return found.exclude(state=Alarm.State.RESOLVED).exists()
 
 
 def alarms(scope: Scope, wanted: AlarmFilter) -> AlarmPage:

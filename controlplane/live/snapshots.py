@@ -24,6 +24,7 @@ from controlplane.telemetry.queries.components import EVENT, GATE
 from controlplane.ui.gate_charts import CANDIDATES, DID, EVENTS, REQUESTS
 from controlplane.ui.gate_rows import leaves
 from controlplane.ui.overview import leaves as overview_leaves
+from controlplane.ui.overview import shown_of
 from controlplane.ui.scope import scope_of
 from controlplane.ui.traffic_charts import TOPIC as OVERVIEW
 from controlplane.ui.traffic_charts import values_of
@@ -84,8 +85,9 @@ def _overview(view: View, about: Sequence[Message]) -> Iterator[Frame]:
         yield _frame(newest, "bucket", f"bucket/{at}", {"at": at // 1000, "of": of})
     principal = view.reach.principal
     if principal is not None:
-        stats = scope_of(principal.user, view.tenant).stats()
-        yield _frame(newest, "tiles", "tiles", overview_leaves(stats))
+        scope = scope_of(principal.user, view.tenant)
+        leaves_now = overview_leaves(shown_of(view.reach, window, scope))
+        yield _frame(newest, "tiles", "tiles", leaves_now)
     yield _frame(newest, "changed", "changed", {})
 
 

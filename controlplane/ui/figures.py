@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from decimal import Decimal
 
+from controlplane.telemetry.queries import Traffic
 from controlplane.ui import numerals
 from controlplane.ui.numerals import NO_DATA, UNKNOWN, Figure
 
@@ -95,13 +96,13 @@ def all_requests(stats: Stats) -> int | None:
 def volume(stats: Stats) -> tuple[Tile, ...]:
     """Requests, and what they carried before and after."""
     before, after = whole(stats, "tokens_before"), whole(stats, "tokens_after")
-    shaped, attempted = whole(stats, "requests"), whole(stats, "attempted_tokens")
+    shaped, sessions = whole(stats, "requests"), whole(stats, "sessions")
     through = "" if shaped is None else f"{numerals.count(shaped)} through the pipeline"
     return (
         Tile("requests", "Requests", numerals.count(all_requests(stats)), through),
+        Tile("sessions", "Sessions", numerals.count(sessions), "began in this time"),
         Tile("tokens-before", "Sent by agents", numerals.count(before), "tokens, as arrived"),
         Tile("tokens-after", "Sent to providers", numerals.count(after), "tokens, compacted"),
-        Tile("attempted", "Open to change", numerals.count(attempted), "tokens, not cached yet"),
     )
 
 
@@ -231,14 +232,12 @@ def not_compacted(stats: Stats) -> tuple[ReasonRow, ...]:
 
 
 def latency(stats: Stats) -> tuple[LatencyRow, ...]:
-    """Mean times; streamed and buffered answers are never averaged together."""
+    """Mean times of streams; streamed and buffered answers are never averaged together."""
     return tuple(
         _latency(name, real(stats, mean), whole(stats, observed))
         for name, mean, observed in (
-            ("Added by Headrace", "cg_added_ms_avg", "requests"),
             ("First byte, streamed", "sse_ttfb_ms_avg", "sse_streamed"),
             ("Last byte, buffered", "sse_ttfb_ms_avg_buffered", "sse_buffered"),
-            ("Provider, whole answer", "upstream_ms_avg", "requests"),
         )
     )
 
@@ -265,12 +264,16 @@ class Fact:
     sub: str
 
 
-def running(stats: Stats) -> tuple[Fact, ...]:
-    """The node, the configuration it serves from, and how its memory of decisions fares."""
+def running(node: Stats, stats: Stats, reporting: tuple[int, int]) -> tuple[Fact, ...]:
+    """The nodes, what the one in this process serves from, and how decisions are remembered.
+
+    node: the memory of that node; empty without one. reporting: how many nodes, and of how many.
+    """
     replayed, flips = whole(stats, "frozen_hits"), whole(stats, "frozen_flips")
+    heard, known = reporting
     return (
-        Fact("node", "Nodes", "1 of 1", "answers, in this process", _node(stats)),
-        _snapshot(part(stats, "snapshot")),
+        Fact("node", "Nodes", f"{heard} of {known}", "report", _node(node)),
+        _snapshot(part(node, "snapshot")),
         Fact(
             "replay",
             "Decisions replayed",
@@ -282,9 +285,38 @@ def running(stats: Stats) -> tuple[Fact, ...]:
 
 
 def _node(stats: Stats) -> str:
+    """The one in this process; others are on the page of nodes."""
     seconds, name = real(stats, "uptime_s"), stats.get("node")
+    if name is None:
+        return "none in this process"
     started = "" if seconds is None else f"started {numerals.span(seconds)} ago"
     return ", ".join(filter(None, (str(name or ""), started)))
+
+
+@dataclass(frozen=True, slots=True)
+class WithinRow:
+    """Within which time half of the requests were done, and 95 %."""
+
+    name: str
+    half: Figure
+    most: Figure
+    observed: str
+
+
+def within(traffic: Traffic) -> tuple[WithinRow, ...]:
+    """The bounds of the slots that durations were counted in."""
+    return tuple(
+        WithinRow(
+            name,
+            numerals.duration(found.half_ms),
+            numerals.duration(found.most_ms),
+            str(numerals.count(found.n)),
+        )
+        for name, found in (
+            ("Added by Headrace", traffic.added),
+            ("Provider, until it answers", traffic.upstream),
+        )
+    )
 
 
 def _snapshot(snapshot: Stats) -> Fact:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -15,15 +14,21 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from controlplane.accounts.models import Tenant
 from controlplane.accounts.permissions import may
+from controlplane.accounts.scopes import Scope as Reach
+from controlplane.alarms.queries import has_open_loss
+from controlplane.telemetry.queries import State, Window, traffic_ever
 from controlplane.ui import figures, snippets
 from controlplane.ui.bell import bell
-from controlplane.ui.component_rows import VERDICTS, ComponentRow, component_rows
+from controlplane.ui.component_rows import component_rows
+from controlplane.ui.counted import Counted, components_at_work, counted
 from controlplane.ui.figures import Stats
 from controlplane.ui.frame import PersonRequest, page
 from controlplane.ui.looks import Look, look_of
 from controlplane.ui.money_rows import money, money_note, waterfall
-from controlplane.ui.numerals import span
-from controlplane.ui.safety import safety
+from controlplane.ui.numerals import plural, span
+from controlplane.ui.panels import notes_of
+from controlplane.ui.ratios import Parts, ratios
+from controlplane.ui.safety import Safety, safety
 from controlplane.ui.scope import Scope, handle
 from controlplane.ui.traffic_charts import TOPIC, traffic_charts
 from dataplane.core.components import components
@@ -41,70 +46,114 @@ def overview(request: PersonRequest) -> HttpResponse:
 def _overview(request: PersonRequest) -> HttpResponse:
     """The page, or for htmx the leaves of it that may have changed."""
     look = look_of(request)
-    scope, stats = look.scope, look.scope.stats()
+    seen = shown_of(look.reach, look.window, look.scope)
     kept = f"?{urlencode({'tenant': look.handle})}" if look.handle else ""
-    context = {**figures_of(stats), "kept": kept}
+    has_traffic = bool(seen.counted.traffic.requests) or traffic_ever(look.reach, look.tenant)
+    context = {**figures_of(look, seen), "kept": kept, "has_traffic": has_traffic}
     if request.headers.get("hx-request"):
-        shown = {
-            "safety_changed": request.GET.get("safety") != safety(stats).state,
+        swapped = {
+            "safety_changed": request.GET.get("safety") != seen.safety.state,
             "figures_shown": "figures" in request.GET,
             "bell": bell(look.reach),
         }
         charts = {} if "figures" in request.GET else _charts(look)
-        return render(request, "overview/overview.html#live", {**context, **shown, **charts})
+        return render(request, "overview/overview.html#live", {**context, **swapped, **charts})
     around = {
         "look": look,
         "here": look.href(),
         "stream": look.stream(TOPIC),
+        "notes": notes_of(look.window),
+        "is_readable": seen.counted.state is not State.UNKNOWN,
         **_charts(look),
-        **_first_steps(request, scope, stats),
+        **_first_steps(request, look.scope, seen.node),
     }
     return page(request, "overview/overview.html", {**context, **around}, here="ui:overview")
 
 
-def figures_of(stats: Stats | None) -> dict[str, object]:
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """counted: of the window. node: the memory of the node in this process, None without one."""
+
+    counted: Counted
+    node: Stats | None
+    safety: Safety
+
+
+def shown_of(reach: Reach, window: Window, scope: Scope) -> Shown:
+    """scope: the tenant on screen, or all of those that the person may see."""
+    tenant = scope.chosen.uid if scope.chosen else ""
+    found, node = counted(reach, window, tenant), scope.stats()
+    strip = _strip(found, node, is_open=has_open_loss(reach, tenant))
+    return Shown(found, node, strip)
+
+
+HELD = ("stash_live", "stash_capacity")
+
+
+def _strip(found: Counted, node: Stats | None, *, is_open: bool) -> Safety:
+    """From what was reported; while that cannot be read, from the memory of the node."""
+    if found.state is State.UNKNOWN or (node is None and not found.stats):
+        return safety(node, has_open_loss=is_open)
+    held = {name: node[name] for name in HELD if name in node} if node else {}
+    whole = not (found.covered.silent or found.covered.lost_batches)
+    return safety({**found.stats, **held}, is_whole=whole, has_open_loss=is_open)
+
+
+def figures_of(look: Look, seen: Shown) -> dict[str, object]:
     """Everything on the page that changes while it is open."""
-    known = stats or {}
+    known, traffic, covered = seen.counted.stats, seen.counted.traffic, seen.counted.covered
+    at_work = {"components": components_at_work(look.reach, look.window, look.tenant)}
+    reporting = covered.nodes - covered.silent, covered.nodes
     return {
-        "is_running": stats is not None,
-        "has_traffic": bool(figures.all_requests(known)),
-        "safety": safety(stats),
-        "counted": _counted(known),
-        "running": figures.running(known),
+        "is_running": seen.node is not None,
+        "safety": seen.safety,
+        "since": _since(look, seen),
+        "running": figures.running(seen.node or {}, known, reporting),
         "volume": figures.volume(known),
         "savings": figures.savings(known),
         "projection": figures.projection(known),
-        "components": _at_work(component_rows(known, tuple(components().values()))),
+        "ratios": ratios(_parts(known)),
+        "components": component_rows(at_work, tuple(components().values())),
         "tiers": figures.billed_tiers(known),
         "billed_total": figures.billed_total(known),
         "money": money(known),
         "money_note": money_note(known),
         "waterfall": waterfall(known),
         "untouched": figures.not_compacted(known),
-        "latency": figures.latency(known),
+        "within": figures.within(traffic),
+        "latency": figures.latency(seen.node or {}),
     }
 
 
-def _at_work(rows: Sequence[ComponentRow]) -> tuple[ComponentRow, ...]:
-    """The idle ones are on the page of all components."""
-    return tuple(row for row in rows if row.verdict != VERDICTS["idle"])
+def _parts(known: Stats) -> Parts:
+    fresh = figures.whole(known, "fresh_input_tokens")
+    written = figures.whole(known, "cache_write_tokens")
+    return Parts(
+        gross=figures.whole(known, "saved_tokens"),
+        unique=figures.whole(known, "saved_tokens_unique"),
+        attempted=figures.whole(known, "attempted_tokens"),
+        before=figures.whole(known, "tokens_before"),
+        billed_anew=None if fresh is None or written is None else fresh + written,
+    )
 
 
-def _counted(stats: Stats) -> str:
-    seconds = figures.real(stats, "uptime_s")
-    if seconds is None:
-        return ""
-    return f"Counted for {span(seconds)}, since the node started."
+def _since(look: Look, seen: Shown) -> str:
+    """Over which time, and by whose reports, the strip counts."""
+    covered, seconds = seen.counted.covered, figures.real(seen.node or {}, "uptime_s")
+    if covered.nodes:
+        heard = f"{covered.nodes - covered.silent} of {plural(covered.nodes, 'node')}"
+        return f"Counted over {look.words}; {heard} report."
+    return f"Counted for {span(seconds)}, since the node started." if seconds is not None else ""
 
 
 def _charts(look: Look) -> dict[str, object]:
     return {"charts": traffic_charts(look), "topic": TOPIC, "words": look.words}
 
 
-def leaves(stats: Stats | None) -> dict[str, tuple[str, str, bool]]:
+def leaves(seen: Shown) -> dict[str, tuple[str, str, bool]]:
     """The texts on the page that a stream replaces, by the id of their leaf."""
-    known, found = stats or {}, {}
-    for tile in (*safety(stats).tiles, *figures.volume(known), *figures.savings(known)):
+    known, found = seen.counted.stats, {}
+    for tile in (*seen.safety.tiles, *figures.volume(known), *figures.savings(known)):
         found[tile.key] = (tile.figure.text, tile.figure.unit, tile.figure.is_word)
         found[f"{tile.key}-sub"] = (tile.sub, "", False)
     return found

@@ -46,6 +46,8 @@ INVENTED = About(
 )
 NO_NODE = "No node answers in this process, so loss is neither confirmed nor ruled out."
 NOTHING_SEEN = "No request has passed, so there is nothing to lose and nothing to vouch for."
+UNHEARD = "Not every report arrived, so loss is neither confirmed nor ruled out."
+UNRESOLVED = "Nothing more was lost, and an earlier loss is not resolved yet."
 CAUSES = {
     "expired": "expired too early: keep originals longer",
     "lost": "no longer in the store",
@@ -54,18 +56,34 @@ CAUSES = {
 }
 
 
-def safety(stats: Stats | None) -> Safety:
-    """The strip for these statistics; None means that no node runs in this process."""
-    if stats is None:
-        return Safety("unknown", "Loss is unknown", NO_NODE, tiles({}))
-    if not all_requests(stats) and not _expands(stats) and not _lost(stats):
-        return Safety("unknown", "Nothing observed yet", NOTHING_SEEN, tiles({}))
-    lost = _lost(stats)
-    if lost is None:
-        return Safety("unknown", "Loss is unknown", "The node does not report it.", tiles(stats))
-    if lost:
+def safety(stats: Stats | None, *, is_whole: bool = True, has_open_loss: bool = False) -> Safety:
+    """The strip for these statistics; None means that no node runs in this process.
+
+    is_whole: False where some were not reported, which rules no loss out. has_open_loss: an alarm
+    about an earlier one is not resolved, so that nothing here may look calm.
+    """
+    lost = None if stats is None else _lost(stats)
+    if stats is not None and lost:
         return _loss(stats, lost)
-    return Safety("calm", "Nothing lost", _calm_basis(stats), tiles(stats))
+    verdict, why = _not_calm(stats, lost, is_whole=is_whole, has_open_loss=has_open_loss)
+    if verdict:
+        return Safety("unknown", verdict, why, tiles({} if why == NOTHING_SEEN else stats or {}))
+    return Safety("calm", "Nothing lost", _calm_basis(stats or {}), tiles(stats or {}))
+
+
+def _not_calm(
+    stats: Stats | None, lost: int | None, *, is_whole: bool, has_open_loss: bool
+) -> tuple[str, str]:
+    """Why nothing may be called lost or safe; ("", "") where it is safe to."""
+    if stats is None:
+        return "Loss is unknown", NO_NODE
+    if has_open_loss:
+        return "An earlier loss is open", UNRESOLVED
+    if not all_requests(stats) and not _expands(stats):
+        return "Nothing observed yet", NOTHING_SEEN
+    if lost is None:
+        return "Loss is unknown", "The node does not report it."
+    return ("", "") if is_whole else ("Loss is unknown", UNHEARD)
 
 
 def _lost(stats: Stats) -> int | None:

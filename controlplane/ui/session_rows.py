@@ -12,7 +12,8 @@ from controlplane.telemetry.models import MarkerRecord, RequestRecord
 from controlplane.telemetry.queries import RequestRow, RunRow, SessionDetail, SessionRow
 from controlplane.ui.component_rows import Verdict
 from controlplane.ui.figures import Tile
-from controlplane.ui.numerals import Figure, change_usd, count, per_hundred, span, usd
+from controlplane.ui.numerals import Figure, change_usd, count, per_hundred, plural, span, usd
+from controlplane.ui.ratios import Parts, Ratio, ratios
 from controlplane.ui.shown_text import visible
 
 IN_FLIGHT_MS = 300_000  # the shortest lifetime of a provider's cache
@@ -94,7 +95,7 @@ def _net(row: SessionRow) -> str:
 def tiles_of(row: SessionRow) -> tuple[Tile, ...]:
     record = row.record
     lasted = span((record.last_at - record.first_at) / 1000)
-    unpriced = f"{count(record.unpriced)} requests without a price" if record.unpriced else ""
+    unpriced = f"{plural(record.unpriced, 'request')} without a price" if record.unpriced else ""
     return (
         Tile("turns", "Requests", count(record.requests), f"in {lasted}"),
         Tile(
@@ -116,6 +117,18 @@ def tiles_of(row: SessionRow) -> tuple[Tile, ...]:
         Tile("net", "Net", change_usd(row.saved_usd), "spared, less what models of ours cost"),
         Tile("expands", "Given back", count(record.expands), "originals the model asked for"),
     )
+
+
+def ratios_of(row: SessionRow) -> tuple[Ratio, ...]:
+    record = row.record
+    parts = Parts(
+        gross=row.saved_gross,
+        unique=record.saved_unique,
+        attempted=record.attempted_tokens,
+        before=record.tokens_before,
+        billed_anew=record.fresh_input + record.cache_write,
+    )
+    return ratios(parts)
 
 
 @dataclass(frozen=True, slots=True)

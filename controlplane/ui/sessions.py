@@ -32,7 +32,14 @@ from controlplane.ui.frame import PersonRequest, page
 from controlplane.ui.looks import look_of
 from controlplane.ui.numerals import count, plural
 from controlplane.ui.panels import UNREADABLE, Panel, notes_of
-from controlplane.ui.session_rows import list_rows, marker_rows, session_href, tiles_of, turn_rows
+from controlplane.ui.session_rows import (
+    list_rows,
+    marker_rows,
+    ratios_of,
+    session_href,
+    tiles_of,
+    turn_rows,
+)
 from controlplane.ui.shown_text import pages_of, visible
 
 HERE = "ui:sessions"
@@ -133,6 +140,7 @@ def session(request: PersonRequest, tenant: str, session: str) -> HttpResponse:
         "session": record,
         "models": visible(", ".join(detail.session.models)),
         "tiles": tiles_of(detail.session),
+        "ratios": ratios_of(detail.session),
         "turns": turns,
         "widest": widest,
         "is_cut": record.requests > len(turns),

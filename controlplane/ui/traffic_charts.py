@@ -8,7 +8,7 @@ from decimal import Decimal
 
 from controlplane.telemetry.queries import TrafficPoint, Window, series
 from controlplane.ui import numerals
-from controlplane.ui.charts import Chart, Column, rows_of, spark
+from controlplane.ui.charts import Chart, Column, rows_of
 from controlplane.ui.looks import Look
 from controlplane.ui.watched import marks, observed
 
@@ -40,12 +40,11 @@ def values_of(point: TrafficPoint) -> Values:
 
 @dataclass(frozen=True, slots=True)
 class TrafficCharts:
-    """spark: the path of requests over the window. rate: "12.8 per min, last 5 min"."""
+    """rate: "12.8 per min over 5 min"."""
 
     requests: Chart
     tokens: Chart
     net: Chart
-    spark: str
     rate: str
 
 
@@ -58,7 +57,6 @@ def traffic_charts(look: Look) -> TrafficCharts:
         replace(_requests(look, requests, seen), marks=happened),
         replace(_tokens(look, tokens, seen), marks=happened),
         replace(_net(look, net, seen), marks=happened),
-        spark(every),
         _rate(every, look.window.step_s),
     )
 

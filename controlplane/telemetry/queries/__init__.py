@@ -38,7 +38,14 @@ from controlplane.telemetry.queries.sessions import (
     session,
     sessions,
 )
-from controlplane.telemetry.queries.traffic import Traffic, TrafficPoint, series, totals
+from controlplane.telemetry.queries.traffic import (
+    Durations,
+    Traffic,
+    TrafficPoint,
+    series,
+    totals,
+    traffic_ever,
+)
 from controlplane.telemetry.queries.windows import Window
 
 __all__ = [
@@ -46,6 +53,7 @@ __all__ = [
     "NDJSON",
     "ComponentFigures",
     "Coverage",
+    "Durations",
     "Loss",
     "MarkerRow",
     "NodeRow",
@@ -79,4 +87,5 @@ __all__ = [
     "sessions",
     "signal_series",
     "totals",
+    "traffic_ever",
 ]

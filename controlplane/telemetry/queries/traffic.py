@@ -21,6 +21,7 @@ from controlplane.telemetry.queries.coverage import (
 )
 from controlplane.telemetry.queries.reach import Reach, reach
 from controlplane.telemetry.queries.windows import Window
+from controlplane.telemetry.resolutions import RESOLUTIONS
 from dataplane.core import spread
 
 COUNTS = (
@@ -29,6 +30,16 @@ COUNTS = (
     "cache_write_1h", "output", "priced", "unpriced", "expands", "expand_tokens",
     "expand_missing", "expand_malformed", "stash_refused", "stash_missing", "refused",
 )  # fmt: skip
+DOLLARS = ("cost_usd", "saved_usd", "pings_usd", "rescued_usd")
+
+
+@dataclass(frozen=True, slots=True)
+class Durations:
+    """Within how many ms half of n requests were done, and 95 %; None for unmeasured."""
+
+    n: int = 0
+    half_ms: float | None = None
+    most_ms: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +50,7 @@ class Traffic:
     requests; None where there is none but some could not be priced (unknown, never 0). saved_usd:
     the same of what they would have cost more.
     cost_is_partial: some requests are missing from cost_usd. counts: every other counter by
-    name. added_ms, upstream_ms: shares (0.5, 0.95) to durations, None for unmeasured.
+    name. pings_usd: a part of cost_usd; rescued_usd: what requests did not pay because of them.
     """
 
     state: State
@@ -67,9 +78,11 @@ class Traffic:
     refused: int = 0
     cost_usd: Decimal | None = None
     saved_usd: Decimal | None = None
+    pings_usd: Decimal = Decimal(0)
+    rescued_usd: Decimal = Decimal(0)
     counts: Mapping[str, int] = field(default_factory=dict)
-    added_ms: Mapping[float, float | None] = field(default_factory=dict)
-    upstream_ms: Mapping[float, float | None] = field(default_factory=dict)
+    added: Durations = Durations()
+    upstream: Durations = Durations()
 
     @property
     def saved_gross(self) -> int:
@@ -101,9 +114,16 @@ def totals(scope: Scope, window: Window, *, tenant: str = "", arm: str = "") -> 
     return Traffic(state, **found)
 
 
+def traffic_ever(scope: Scope, tenant: str = "") -> bool:
+    """Whether a request was ever counted, for as long as that is kept."""
+    rows = TrafficBucket.objects.filter(reach(scope, tenant).rows)
+    seen = rows.filter(resolution_s=RESOLUTIONS[-1], requests__gt=0)
+    return bool(readable(seen.exists, None))
+
+
 def _totals(rows: Q, window: Window) -> dict[str, Any]:
     buckets = TrafficBucket.objects.filter(rows, window.rows)
-    dollars = {"cost": Sum("cost_usd"), "saved": Sum("saved_usd")}
+    dollars = {name.removesuffix("_usd"): Sum(name) for name in DOLLARS}
     sums = buckets.aggregate(**{name: Sum(name) for name in COUNTS}, **dollars)
     counts: Counter[str] = Counter()
     added: Counter[int] = Counter()
@@ -119,9 +139,16 @@ def _totals(rows: Q, window: Window) -> dict[str, Any]:
         "cost_usd": _known(sums["cost"], found["priced"], found["unpriced"]),
         "saved_usd": _known(sums["saved"], found["priced"], found["unpriced"]),
         "counts": counts,
-        "added_ms": {share: spread.quantile_ms(added, share) for share in (0.5, 0.95)},
-        "upstream_ms": {share: spread.quantile_ms(upstream, share) for share in (0.5, 0.95)},
+        "pings_usd": sums["pings"] or Decimal(0),
+        "rescued_usd": sums["rescued"] or Decimal(0),
+        "added": _durations(added),
+        "upstream": _durations(upstream),
     }
+
+
+def _durations(slots: Counter[int]) -> Durations:
+    half, most = (spread.quantile_ms(slots, share) for share in (0.5, 0.95))
+    return Durations(slots.total(), half, most)
 
 
 def _known(cost: Decimal | None, priced: int, unpriced: int) -> Decimal | None:

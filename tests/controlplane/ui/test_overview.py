@@ -1,4 +1,4 @@
-"""The Overview: real figures of the running node, of what the person may see (04 section 5.1)."""
+"""The Overview: what was reported of the window, of what the person may see (04 section 5.1)."""
 
 from __future__ import annotations
 
@@ -10,10 +10,15 @@ from django.test import Client
 
 from controlplane.accounts.actions import create_tenant
 from controlplane.accounts.models import Organisation, Tenant, User
+from controlplane.telemetry.models import NodeStream, TrafficBucket
+from controlplane.telemetry.queries.windows import now_ms
+from tests.controlplane.alarms.conftest import opened
 from tests.controlplane.ui.conftest import Browser
-from tests.fakes.node import NOTHING, FakeNode, busy
+from tests.controlplane.ui.watched import BUSY, a_run, a_stream, traffic
+from tests.fakes.node import NOTHING, FakeNode
 
 Register = Callable[[FakeNode], None]
+pytestmark = pytest.mark.django_db(databases=["default", "telemetry"])
 
 
 def text_of(client: Client, path: str = "/", *, htmx: bool = False) -> str:
@@ -28,7 +33,6 @@ def test_without_a_node_the_page_says_so_and_shows_no_number(browser: Browser, a
     page = text_of(browser(admin))
 
     assert "No node answers in this process" in page
-    assert "again" not in re.findall(r'id="figures"[^>]*', page)[0]
     assert not re.search(r'class="figure[^"]*" id="[^"]*">\d', page)
 
 
@@ -52,33 +56,124 @@ def test_whoever_may_not_issue_a_key_is_not_sent_to_do_it(
     assert "An administrator can issue another." in text_of(browser(viewer))
 
 
-def test_a_manager_sees_the_figures_of_the_whole_node(
+def test_a_manager_sees_what_all_nodes_reported_although_this_process_has_just_begun(
     browser: Browser, manager: User, tenant: Tenant, node: Register
 ) -> None:
-    node(FakeNode(busy()))
+    traffic(tenant.uid, **BUSY)
+    a_run(tenant.uid, runs=16_204, acted=9_120, duration_us=51_852_800)
+    node(FakeNode(NOTHING))
 
     page = text_of(browser(manager))
 
     assert 'id="requests">18,402<' in page
+    assert 'id="sessions">612<' in page
     assert "Nothing lost" in page
-    assert "$611.28" in page
+    assert "Counted over the last 1 h; 1 of 1 node report." in page
+    for money in ("$696.67", "$611.28", "+$85.39"):  # baseline, billed, net
+        assert money in page
     assert "below_min_tokens" in page
+    assert 'class="v">40.5<' in page  # gross of what it was allowed to touch
+
+
+def test_figures_are_those_of_the_window_that_is_chosen(
+    browser: Browser, manager: User, tenant: Tenant, node: Register
+) -> None:
+    traffic(tenant.uid, requests=7, shaped=7)
+    hour_ago = 3_600_000
+    for bucket in TrafficBucket.objects.filter(resolution_s__lte=60):
+        bucket.pk, bucket.bucket_at, bucket.requests = None, bucket.bucket_at - hour_ago, 100
+        bucket.save()
+    NodeStream.objects.update(first_at=1)
+    node(FakeNode(NOTHING))
+
+    assert 'id="requests">7<' in text_of(browser(manager), "/?window=900")
+    assert 'id="requests">107<' in text_of(browser(manager), "/?window=7000")
+
+
+def test_pings_are_no_part_of_what_the_same_traffic_would_have_cost(
+    browser: Browser, manager: User, tenant: Tenant, node: Register
+) -> None:
+    kept = {"pings_usd": "0.50", "rescued_usd": "2.00", "keepalive_pings": 3}
+    money = {"cost_usd": "10.50", "saved_usd": "1.00", "priced": 9, "fresh_input": 9}
+    traffic(tenant.uid, requests=9, shaped=9, **money, **kept)
+    node(FakeNode(NOTHING))
+
+    page = text_of(browser(manager))
+
+    assert "$13.00" in page  # what was billed less the pings, and what was spared
+    assert "+$2.50" in page
+    assert "3 pings" in page
+
+
+def test_without_a_price_for_anything_money_is_unknown_and_never_nothing(
+    browser: Browser, manager: User, tenant: Tenant, node: Register
+) -> None:
+    traffic(tenant.uid, requests=3, shaped=3, unpriced=3, fresh_input=90)
+    node(FakeNode(NOTHING))
+
+    money = text_of(browser(manager)).split('id="money"')[1].split("</dl>")[0]
+
+    assert money.count("unknown") == 3
+    assert money.count("$0.00") == 1  # of models of our own, of which none was asked
+
+
+def test_a_node_that_fell_silent_rules_no_loss_out(
+    browser: Browser, manager: User, tenant: Tenant, node: Register
+) -> None:
+    traffic(tenant.uid, **BUSY)
+    a_stream("node-d", last_at=now_ms() - 600_000)
+    node(FakeNode(NOTHING))
+
+    page = text_of(browser(manager))
+
+    assert "Loss is unknown" in page
+    assert "Nothing lost" not in page
+    assert "1 of 2 nodes report" in page
+
+
+def test_an_earlier_loss_that_is_not_resolved_lets_nothing_look_calm(
+    browser: Browser, manager: User, tenant: Tenant, other_tenant: Tenant, node: Register
+) -> None:
+    traffic(tenant.uid, **BUSY)
+    traffic(other_tenant.uid, **BUSY)
+    node(FakeNode(NOTHING))
+    opened(tenant.uid)
+
+    assert "An earlier loss is open" in text_of(browser(manager))
+    assert "Nothing lost" in text_of(browser(manager), f"/?tenant={other_tenant.uid}")
+
+
+def test_a_quiet_window_of_a_deployment_with_traffic_shows_zeros_and_no_first_steps(
+    browser: Browser, manager: User, tenant: Tenant, node: Register
+) -> None:
+    traffic(tenant.uid, requests=3)
+    TrafficBucket.objects.filter(resolution_s__lt=86_400).delete()
+    node(FakeNode(NOTHING))
+
+    page = text_of(browser(manager), "/?window=300")
+
+    assert 'id="requests">0<' in page
+    assert "Nothing observed yet" in page
+    assert "export ANTHROPIC_BASE_URL" not in page
 
 
 def test_everybody_else_sees_the_sum_of_their_own_tenants(
     browser: Browser, admin: User, organisation: Organisation, other_tenant: Tenant, node: Register
 ) -> None:
-    ours = [create_tenant(organisation, slug=slug, by=None) for slug in ("orchid", "lilac")]
-    by_uid = {tenant.uid: busy(all_requests=100) for tenant in ours}
-    node(FakeNode(busy(all_requests=90_000), **by_uid, **{other_tenant.uid: busy()}))
+    for slug in ("orchid", "lilac"):
+        traffic(create_tenant(organisation, slug=slug, by=None).uid, requests=100)
+    traffic(other_tenant.uid, requests=90_000)
+    node(FakeNode(NOTHING))
 
     assert 'id="requests">200<' in text_of(browser(admin))
 
 
 def test_one_tenant_is_chosen_by_the_address(
-    browser: Browser, manager: User, tenant: Tenant, node: Register
+    browser: Browser, manager: User, tenant: Tenant, organisation: Organisation, node: Register
 ) -> None:
-    node(FakeNode(busy(), **{tenant.uid: busy(all_requests=7)}))
+    traffic(tenant.uid, requests=7)
+    traffic(create_tenant(organisation, slug="lilac", by=None).uid, requests=90)
+    node(FakeNode(NOTHING))
 
     page = text_of(browser(manager), "/?tenant=orchid")
 
@@ -89,16 +184,17 @@ def test_one_tenant_is_chosen_by_the_address(
 def test_the_tenant_of_another_organisation_is_not_there(
     browser: Browser, admin: User, other_tenant: Tenant, node: Register
 ) -> None:
-    node(FakeNode(busy(), **{other_tenant.uid: busy()}))
+    node(FakeNode(NOTHING))
 
     for wanted in (other_tenant.slug, other_tenant.uid):
         assert browser(admin).get(f"/?tenant={wanted}").status_code == 404
 
 
 def test_a_loss_is_an_alert_and_names_the_number(
-    browser: Browser, manager: User, node: Register
+    browser: Browser, manager: User, tenant: Tenant, node: Register
 ) -> None:
-    node(FakeNode(busy(expand_unresolved_missing=2)))
+    traffic(tenant.uid, **BUSY, expand_missing=2)
+    node(FakeNode(NOTHING))
 
     page = text_of(browser(manager))
 
@@ -107,9 +203,10 @@ def test_a_loss_is_an_alert_and_names_the_number(
 
 
 def test_a_poll_answers_with_leaves_and_not_with_the_page(
-    browser: Browser, manager: User, node: Register
+    browser: Browser, manager: User, tenant: Tenant, node: Register
 ) -> None:
-    node(FakeNode(busy()))
+    traffic(tenant.uid, **BUSY)
+    node(FakeNode(NOTHING))
 
     answer = text_of(browser(manager), "/?safety=calm&figures=shown", htmx=True)
 
@@ -120,9 +217,10 @@ def test_a_poll_answers_with_leaves_and_not_with_the_page(
 
 
 def test_a_poll_brings_the_strip_when_its_state_changed(
-    browser: Browser, manager: User, node: Register
+    browser: Browser, manager: User, tenant: Tenant, node: Register
 ) -> None:
-    node(FakeNode(busy(expand_unresolved_missing=1)))
+    traffic(tenant.uid, **BUSY, expand_missing=1)
+    node(FakeNode(NOTHING))
 
     answer = text_of(browser(manager), "/?safety=calm&figures=shown", htmx=True)
 
@@ -131,9 +229,10 @@ def test_a_poll_brings_the_strip_when_its_state_changed(
 
 
 def test_the_first_request_brings_the_figures_to_an_empty_page(
-    browser: Browser, manager: User, node: Register
+    browser: Browser, manager: User, tenant: Tenant, node: Register
 ) -> None:
-    node(FakeNode(busy()))
+    traffic(tenant.uid, **BUSY)
+    node(FakeNode(NOTHING))
 
     answer = text_of(browser(manager), "/?safety=unknown", htmx=True)
 
@@ -143,9 +242,10 @@ def test_the_first_request_brings_the_figures_to_an_empty_page(
 
 
 def test_every_leaf_that_a_poll_sends_is_on_the_page(
-    browser: Browser, manager: User, node: Register
+    browser: Browser, manager: User, tenant: Tenant, node: Register
 ) -> None:
-    node(FakeNode(busy()))
+    traffic(tenant.uid, **BUSY)
+    node(FakeNode(NOTHING))
     client = browser(manager)
     page = set(re.findall(r' id="([^"]+)"', text_of(client)))
 
@@ -169,11 +269,11 @@ def test_the_number_of_queries_does_not_grow_with_the_tenants(
 ) -> None:
     for number in range(count):
         create_tenant(organisation, slug=f"tenant-{number}", by=None)
-    node(FakeNode(busy()))
+    node(FakeNode(NOTHING))
     client = browser(admin)
     client.get("/login")  # the first request of a machine also writes it down
 
-    with django_assert_num_queries(15):  # type: ignore[attr-defined]
+    with django_assert_num_queries(19):  # type: ignore[attr-defined]
         client.get("/")
 
 

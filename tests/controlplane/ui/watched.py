@@ -5,13 +5,17 @@ from __future__ import annotations
 from typing import Any
 
 from controlplane.telemetry.models import (
+    ComponentBucket,
     ComponentRun,
     MarkerRecord,
     NodeStream,
     RequestRecord,
     SessionRecord,
+    SignalBucket,
+    TrafficBucket,
 )
 from controlplane.telemetry.queries.windows import now_ms
+from controlplane.telemetry.resolutions import RESOLUTIONS, bucket_of
 
 MARKER = "c9f0f895fb98ab91"
 IMAGE = "<img src=x onerror=alert(1)>"
@@ -88,7 +92,54 @@ def a_request(tenant: str, session: str, turn: int, **said: Any) -> RequestRecor
     return RequestRecord.objects.create(**{**fields, **said})
 
 
+def traffic(tenant: str, **counted: Any) -> None:
+    """What a node reported of this moment; names without a column are kept by their name."""
+    a_stream("node-a", first_at=now_ms() - 60_000)
+    columns = {field.name for field in TrafficBucket._meta.get_fields()}
+    for resolution_s in RESOLUTIONS:
+        TrafficBucket.objects.create(
+            resolution_s=resolution_s,
+            bucket_at=bucket_of(now_ms(), resolution_s),
+            tenant_uid=tenant,
+            counts={name: n for name, n in counted.items() if name not in columns},
+            **{name: n for name, n in counted.items() if name in columns},
+        )
+
+
+BUSY: dict[str, Any] = {
+    "requests": 18_402,
+    "shaped": 16_204,
+    "sessions": 612,
+    "tokens_before": 1_440_000_000,
+    "tokens_after": 1_213_000_000,
+    "attempted_tokens": 561_000_000,
+    "saved_unique": 17_400_000,
+    "fresh_input": 21_400_000,
+    "cache_read": 1_089_900_000,
+    "cache_write": 96_800_000,
+    "cache_write_1h": 8_200_000,
+    "output": 9_600_000,
+    "cost_usd": "611.28",
+    "saved_usd": "85.39",
+    "priced": 18_402,
+    "expands": 214,
+    "bypassed:observe": 2_073,
+}
+
+
+def a_run(tenant: str, component: str = "mask", **counted: int) -> None:
+    """What one component did just now."""
+    place = {"tenant_uid": tenant, "component": component}
+    for resolution_s in RESOLUTIONS:
+        at = {"resolution_s": resolution_s, "bucket_at": bucket_of(now_ms(), resolution_s)}
+        ComponentBucket.objects.create(**at, **place, **counted)
+        SignalBucket.objects.create(
+            **at, **place, signal="below_min_tokens", kind="gate", n=40_213, requests=9_000
+        )
+
+
 def a_stream(node: str, **said: Any) -> NodeStream:
     """A process of the node that reports."""
     fields: dict[str, Any] = {"boot_id": "boot-1", "first_at": 1, "last_at": now_ms()}
-    return NodeStream.objects.create(node_id=node, **{**fields, **said})
+    key = {"node_id": node, "boot_id": {**fields, **said}["boot_id"]}
+    return NodeStream.objects.update_or_create(**key, defaults={**fields, **said})[0]
