@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from urllib.parse import urlencode
 
@@ -32,7 +33,8 @@ class Look:
     """scope: the tenant on screen, or all of them. reach: what whoever asks may read.
 
     cursor: of the stream, read before any figure; None while the telemetry cannot be read.
-    is_fixed: the window stays where it is, so that nothing on the page moves.
+    is_fixed: the window stays where it is, so that nothing on the page moves. is_ranged: a list
+    shows what lies in the window, and not all that is kept.
     kept: what else is in the page's address.
     """
 
@@ -43,6 +45,7 @@ class Look:
     seconds: int
     cursor: int | None
     is_fixed: bool = False
+    is_ranged: bool = False
     kept: tuple[tuple[str, str], ...] = ()
 
     @property
@@ -81,7 +84,18 @@ class Look:
     def _window(self) -> dict[str, str]:
         if self.is_fixed:
             return {"from": str(self.window.since), "to": str(self.window.until)}
-        return {"window": str(self.seconds) if self.seconds != DEFAULT_S else ""}
+        is_said = self.is_ranged or self.seconds != DEFAULT_S
+        return {"window": str(self.seconds) if is_said else ""}
+
+    @property
+    def range(self) -> Mapping[str, str]:
+        """What says it in the address of a list; nothing for all that is kept."""
+        return self._window() if self.is_ranged else {}
+
+    @property
+    def bounds(self) -> tuple[int | None, int | None]:
+        """since and until of a list, ms; None for all that is kept."""
+        return (self.window.since, self.window.until) if self.is_ranged else (None, None)
 
     def earlier(self) -> str:
         """The window before this one, which stays where it is."""
@@ -124,12 +138,24 @@ class Look:
             for seconds, words in WINDOWS
         )
 
+    def ranges(self) -> tuple[Choice, ...]:
+        """The same for a list, which shows all that is kept as long as none is chosen."""
+        every = Choice("Any time", self.href(window=""), is_current=not self.is_ranged)
+        return every, *(
+            Choice(
+                f"Last {words}",
+                self.href(window=str(seconds)),
+                is_current=self.is_ranged and seconds == self.seconds and not self.is_fixed,
+            )
+            for seconds, words in WINDOWS
+        )
+
     def stream(self, *topics: str) -> str:
         said = {"topics": ",".join(topics), "tenant": self.handle, "window": str(self.seconds)}
         return f"{STREAM}?{urlencode({name: value for name, value in said.items() if value})}"
 
 
-def look_of(request: PersonRequest, *kept: str) -> Look:
+def look_of(request: PersonRequest, *kept: str, is_list: bool = False) -> Look:
     """kept: names of further parameters that links carry along. Http404 for a foreign tenant."""
     cursor = readable(_newest, None)
     seconds = seconds_of(request.GET)
@@ -142,6 +168,7 @@ def look_of(request: PersonRequest, *kept: str) -> Look:
         seconds=seconds,
         cursor=cursor,
         is_fixed=fixed is not None,
+        is_ranged=is_list and (fixed is not None or "window" in request.GET),
         kept=tuple((name, request.GET[name]) for name in kept if request.GET.get(name)),
     )
 

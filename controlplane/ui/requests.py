@@ -21,7 +21,7 @@ from controlplane.telemetry.queries import CSV, NDJSON, RequestFilter, State
 from controlplane.telemetry.queries.export import MAY as MAY_EXPORT
 from controlplane.ui.form_rendering import DesignedForm
 from controlplane.ui.frame import PersonRequest, page
-from controlplane.ui.looks import look_of
+from controlplane.ui.looks import Look, look_of
 from controlplane.ui.panels import UNREADABLE, Panel, notes_of
 from controlplane.ui.request_rows import (
     facts_of,
@@ -72,12 +72,14 @@ class RequestForm(DesignedForm):
 @require_safe
 def requests(request: PersonRequest) -> HttpResponse:
     """Newest first; ?after= continues below a request."""
-    look, form = look_of(request), RequestForm(request.GET)
+    form = RequestForm(request.GET)
+    look = look_of(request, *TEXTS, "lost", is_list=True)
     form.is_valid()
-    asked = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
+    said = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
+    asked = {**said, **look.range}
     texts = {name: form.cleaned_data.get(name, "") for name in TEXTS}
-    lost = bool(form.cleaned_data.get("lost"))
-    wanted = RequestFilter(tenant=look.tenant, lost=lost, **texts)
+    lost, (since, until) = bool(form.cleaned_data.get("lost")), look.bounds
+    wanted = RequestFilter(tenant=look.tenant, lost=lost, since=since, until=until, **texts)
     found = telemetry.requests(look.reach, wanted, after=request.GET.get("after", ""))
     labels = {tenant.uid: tenant.label for tenant in look.scope.tenants}
     narrowed = {name: value for name, value in asked.items() if name != "tenant"}
@@ -88,8 +90,10 @@ def requests(request: PersonRequest) -> HttpResponse:
         "rows": list_rows(found.rows, labels),
         "panel": _panel(found.state, is_narrowed=bool(narrowed)),
         "request_id": current().request_id,
-        "notes": notes_of() if found.state is not State.UNKNOWN else (),
-        "exports": _exports(look.reach, asked) if found.rows else (),
+        "notes": notes_of(look.window if look.is_ranged else None)
+        if found.state is not State.UNKNOWN
+        else (),
+        "exports": _exports(look, said) if found.rows else (),
         "older": _href({**asked, "after": found.after}) if found.after else "",
         "stream": look.stream("requests"),
         "newest": _href(asked) if "after" in request.GET else "",
@@ -101,10 +105,12 @@ def _href(asked: dict[str, str]) -> str:
     return f"{reverse(HERE)}?{urlencode(asked)}" if asked else reverse(HERE)
 
 
-def _exports(scope: Scope, asked: dict[str, str]) -> list[tuple[str, str]]:
+def _exports(look: Look, said: dict[str, str]) -> list[tuple[str, str]]:
     """What is listed, as files: their words and addresses, for whoever may take them away."""
-    if not scope.tenants(MAY_EXPORT).exists():
+    if not look.reach.tenants(MAY_EXPORT).exists():
         return []
+    since, until = look.bounds
+    asked = said if since is None else {**said, "since": str(since), "until": str(until)}
     narrowed = {**asked, "lost": "true"} if "lost" in asked else asked
     path = reverse("api-1:export_requests")
     return [(form.upper(), f"{path}?{urlencode({**narrowed, 'format': form})}") for form in FORMS]

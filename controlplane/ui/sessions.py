@@ -44,6 +44,7 @@ from controlplane.ui.shown_text import pages_of, visible
 
 HERE = "ui:sessions"
 SORTS = (("last", "Last activity"), ("cost", "Cost"), ("turns", "Turns"))
+FILTERS = ("search", "model", "sort", "lost")
 NOT_HELD = {
     "expired": "It has expired.",
     "lost": "The store no longer has it.",
@@ -75,27 +76,33 @@ class SessionForm(DesignedForm):
 @require_safe
 def sessions(request: PersonRequest) -> HttpResponse:
     """Filters narrow what the person sees; ?after= continues below a session."""
-    look, form = look_of(request), SessionForm(request.GET)
+    form = SessionForm(request.GET)
+    look = look_of(request, *FILTERS, is_list=True)
     form.is_valid()
-    wanted = form.cleaned_data
+    wanted, (since, until) = form.cleaned_data, look.bounds
     chosen = SessionFilter(
         tenant=look.tenant,
         search=wanted.get("search", ""),
         model=wanted.get("model", ""),
         lost=wanted.get("lost", False),
         sort=wanted.get("sort") or "last",
+        since=since,
+        until=until,
     )
     found = telemetry.sessions(look.reach, chosen, after=request.GET.get("after", ""))
-    asked = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
+    said = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
+    asked = {**said, **look.range}
     labels = {tenant.uid: tenant.label for tenant in look.scope.tenants}
-    narrowed = bool(chosen.search or chosen.model or chosen.lost)
+    narrowed = bool(chosen.search or chosen.model or chosen.lost or look.is_ranged)
     context = {
         "look": look,
         "form": form,
         "rows": list_rows(found.rows, labels, now_ms()),
         "panel": _panel(found.state, is_narrowed=narrowed),
         "request_id": current().request_id,
-        "notes": notes_of() if found.state is not State.UNKNOWN else (),
+        "notes": notes_of(look.window if look.is_ranged else None)
+        if found.state is not State.UNKNOWN
+        else (),
         "older": f"{reverse(HERE)}?{urlencode({**asked, 'after': found.after})}"
         if found.after
         else "",

@@ -54,9 +54,10 @@ def moment_of(said: str, now_ms: int) -> int | None:
     if _EPOCH.fullmatch(said):
         return int(said)
     try:
-        return int(datetime.fromisoformat(said).replace(tzinfo=UTC).timestamp() * 1000)
+        found = datetime.fromisoformat(said)
     except ValueError:
         return None
+    return int((found if found.tzinfo else found.replace(tzinfo=UTC)).timestamp() * 1000)
 
 
 def in_words(window: Window) -> str:

@@ -8,9 +8,12 @@ import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from django.db.models import Max
+
 from controlplane.accounts.scopes import Scope
+from controlplane.telemetry.models import RequestRecord
 from controlplane.telemetry.queries.reach import reach
-from controlplane.telemetry.queries.requests import RequestFilter, chosen
+from controlplane.telemetry.queries.requests import RequestFilter, below, chosen
 from dataplane.core.secrets_in_text import scrubbed
 
 NDJSON, CSV = "ndjson", "csv"
@@ -25,6 +28,7 @@ COLUMNS = (
     "upstream_ms", "first_byte_ms", "serve_ms", "expands", "expand_tokens", "expand_missing",
     "expand_malformed",
 )  # fmt: skip
+_AT = COLUMNS.index("at")
 # A cell that begins like this is a formula to a spreadsheet, full-width signs included, also after
 # blanks that it strips.
 _FORMULA = ("=", "+", "-", "@", "\t", "\r", "\n", "\uff1d", "\uff0b", "\uff0d", "\uff20")
@@ -46,14 +50,14 @@ def export(scope: Scope, wanted: RequestFilter, form: str) -> Iterator[Piece]:
     database cannot be read, KeyError for an unknown form.
     """
     write = {NDJSON: _json_lines, CSV: _csv_lines}[form]
-    found = chosen(reach(scope, wanted.tenant, MAY), wanted).order_by("-id")
-    rows = found.values_list(*COLUMNS, "pk")
+    newest = RequestRecord.objects.aggregate(pk=Max("pk"))["pk"] or 0
+    rows = chosen(reach(scope, wanted.tenant, MAY), wanted).filter(pk__lte=newest)
     if form == CSV:
         yield Piece(_csv_lines([COLUMNS]), 0)
-    last = None
-    while chunk := list((rows if last is None else rows.filter(pk__lt=last))[:CHUNK]):
-        last = chunk[-1][-1]
+    rest = rows
+    while chunk := list(rest.values_list(*COLUMNS, "pk")[:CHUNK]):
         yield Piece(write([row[:-1] for row in chunk]), len(chunk))
+        rest = below(rows, wanted, at=chunk[-1][_AT], pk=chunk[-1][-1])
 
 
 def _json_lines(rows: list[tuple[object, ...]]) -> bytes:

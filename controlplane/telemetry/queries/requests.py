@@ -155,10 +155,16 @@ def _page(reached: Reach, wanted: RequestFilter, after: str) -> QuerySet[Request
     if not after:
         return rows
     last = RequestRecord.objects.filter(uid=after)
+    return below(rows, wanted, at=last.values("at")[:1], pk=last.values("pk")[:1])
+
+
+def below(
+    rows: QuerySet[RequestRecord], wanted: RequestFilter, *, at: Any, pk: Any
+) -> QuerySet[RequestRecord]:
+    """Those of the chosen rows that stand below the one with that time and number."""
     if not _is_ranged(wanted):
-        return rows.filter(pk__lt=last.values("pk")[:1])
-    at, pk = last.values("at")[:1], last.values("pk")[:1]
-    return rows.filter(Q(at__lt=at) | Q(at=at, pk__lt=pk))
+        return rows.filter(pk__lt=pk)
+    return rows.filter(Q(at__lt=at) | Q(pk__lt=pk), at__lte=at)
 
 
 def runs_of(requests: Iterable[int]) -> dict[int, list[RunRow]]:

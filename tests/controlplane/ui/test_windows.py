@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import re
 
 import pytest
+from django.test import Client
 
 from controlplane.accounts.models import Tenant, User
+from controlplane.telemetry.models import RequestRecord
+from controlplane.telemetry.queries.windows import now_ms
 from controlplane.ui.windows import fixed_of, in_words, moment_of, seconds_of
 from tests.controlplane.ui.conftest import Browser
+from tests.controlplane.ui.watched import a_session
 
 NOW = 1_796_000_000_000  # 30 Nov 2026, 00:53:20 UTC
 
@@ -21,6 +26,7 @@ NOW = 1_796_000_000_000  # 30 Nov 2026, 00:53:20 UTC
         ("now-2d", NOW - 2 * 86_400_000),
         ("1795990000000", 1_795_990_000_000),
         ("2026-11-30T00:53:20", NOW),
+        ("2026-11-30T02:53:20+02:00", NOW),
         ("yesterday", None),
         ("now-6w", None),
         ("-1", None),
@@ -71,3 +77,49 @@ def test_a_page_of_a_window_that_stays_says_from_when_to_when_and_opens_no_strea
         assert earlier, path
         assert "tenant=orchid" in earlier[0]
         assert client.get(earlier[0].replace("&amp;", "&")).status_code == 200
+
+
+@pytest.fixture
+def lists(browser: Browser, manager: User, tenant: Tenant) -> Client:
+    now = now_ms()
+    for name, turns, hours in (("new", 1, 0), ("old", 2, 5)):
+        at = now - hours * 3_600_000
+        a_session(tenant.uid, name, turns=turns, last_at=at)
+        RequestRecord.objects.filter(session_uid=name).update(at=at)
+    return browser(manager)
+
+
+@pytest.mark.django_db(databases=["default", "telemetry"])
+@pytest.mark.parametrize("path", ["/sessions", "/requests"])
+@pytest.mark.parametrize(
+    ("asked", "shown"),
+    [
+        ({}, {"new", "old"}),
+        ({"window": "3600"}, {"new"}),
+        ({"window": "21600"}, {"new", "old"}),
+        ({"from": "now-6h", "to": "now-4h"}, {"old"}),
+        ({"from": "now-20h", "to": "now-10h"}, set()),
+    ],
+)
+def test_a_list_shows_what_lies_in_the_stretch_of_time(
+    lists: Client, path: str, asked: dict[str, str], shown: set[str]
+) -> None:
+    page = lists.get(path, asked).content.decode()
+
+    assert set(re.findall(r'href="/sessions/[^/"]+/(new|old)"', page)) == shown
+    assert bool(shown) == ("The filters hide all." not in page)
+
+
+@pytest.mark.django_db(databases=["default", "telemetry"])
+def test_a_stretch_of_time_stays_in_every_link_of_the_page_and_so_do_the_filters(
+    lists: Client,
+) -> None:
+    asked = {"window": "3600", "model": "claude-sonnet-4-5", "from": ""}
+    page = lists.get("/requests", asked).content.decode().replace("&amp;", "&")
+
+    assert '<input type="hidden" name="window" value="3600">' in page
+    assert 'href="/requests?model=claude-sonnet-4-5&window=900"' in page
+    assert 'href="/requests?model=claude-sonnet-4-5">Any time<' in page
+    (export,) = re.findall(r'href="([^"]*format=ndjson)"', page)
+    lines = lists.get(export).getvalue().splitlines()
+    assert [json.loads(line)["session_uid"] for line in lines] == ["new"]
