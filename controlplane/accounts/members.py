@@ -18,7 +18,7 @@ from django.utils import timezone
 from controlplane.accounts import secrets
 from controlplane.accounts.models import Invitation, Membership, Organisation, Tenant, User
 from controlplane.accounts.problems import LastManagerError, LinkError
-from controlplane.accounts.scopes import person_behind
+from controlplane.accounts.scopes import person_behind, scope_of_user
 from controlplane.audit.actions import Actor, Subject, record
 
 INVITATION_LIFETIME = timedelta(days=7)
@@ -47,6 +47,7 @@ def set_member(
     membership.save()
     membership.tenants.set(tenants)
     record("member.set", _subject(membership), by, before=before, after=_state(membership))
+    withdraw_unbacked(user, by)
     return membership
 
 
@@ -65,6 +66,7 @@ def remove_member(membership: Membership, by: Actor | None) -> None:
         raise LastManagerError
     record("member.remove", _subject(membership), by, before=_state(membership))
     membership.delete()
+    withdraw_unbacked(membership.user, by)
 
 
 def has_other_managers(user: User) -> bool:
@@ -118,6 +120,17 @@ def withdraw(invitation: Invitation, by: Actor | None) -> None:
     invitation.withdrawn_at = timezone.now()
     invitation.save(update_fields=["withdrawn_at"])
     record("member.withdraw_invitation", _subject(invitation), by, before=_state(invitation))
+
+
+def withdraw_unbacked(user: User, by: Actor | None) -> None:
+    """Those open invitations of the person that they could not make any more.
+
+    Else whoever is shown out would keep a way back in.
+    """
+    scope = scope_of_user(user)
+    for invitation in _open_invitations().filter(created_by=user).select_related("organisation"):
+        if not scope.may_in("member:write", invitation.organisation):
+            withdraw(invitation, by)
 
 
 def invitation_of(link: str) -> Invitation:

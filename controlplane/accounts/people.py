@@ -11,10 +11,11 @@ from django.db import transaction
 from django.utils import timezone
 
 from controlplane.accounts import attempts, second_factor, secrets, websessions
-from controlplane.accounts.members import has_other_managers
+from controlplane.accounts.members import has_other_managers, withdraw_unbacked
 from controlplane.accounts.models import PasswordReset, User
 from controlplane.accounts.problems import LastManagerError, LinkError
 from controlplane.audit.actions import Actor, Subject, record
+from dataplane.core.addresses import site_of
 
 RESET_LIFETIME = timedelta(hours=1)
 LONGEST_EMAIL = 254
@@ -83,6 +84,7 @@ def set_active(user: User, *, active: bool, by: Actor | None) -> User:
     user.save(update_fields=["is_active"])
     if not active:
         websessions.revoke_all(user, by)
+        withdraw_unbacked(user, by)
     action = "user.enable" if active else "user.disable"
     record(action, _user(user), by, before=before, after={"is_active": active})
     return user
@@ -126,7 +128,7 @@ def verify_sign_in(*, email: str, password: str, address: str) -> User | None:
     after verify_code.
     """
     email = _as_kept(email)
-    tried = attempts.counted(f"account {email}", f"address {address}")
+    tried = attempts.counted(f"account {email}", f"address {site_of(address)}")
     user = authenticate(username=email, password=password)
     if user is None:
         label = email if "@" in email else NO_ADDRESS
@@ -147,7 +149,7 @@ def _as_kept(email: str) -> str:
 
 def verify_code(user: User, code: str, address: str) -> bool:
     """The second step of a sign-in; TooManyAttemptsError as in the first."""
-    tried = attempts.counted(second_factor.subject_of(user), f"address {address}")
+    tried = attempts.counted(second_factor.subject_of(user), f"address {site_of(address)}")
     after = {"address": address, "second_factor": True}
     if not second_factor.accepts(user, code):
         record("session.refuse", _user(user), None, after=after)

@@ -57,11 +57,6 @@ def upstreams_by_dialect() -> dict[str, list[Upstream]]:
     return found
 
 
-def current_key(tenant: Tenant) -> DataPlaneKey | None:
-    """A key to show in an example: the newest live one."""
-    return next((key for key in keys_of(tenant) if key.is_live(timezone.now())), None)
-
-
 def managers() -> QuerySet[User]:
     """Active people who manage the deployment, the first one first."""
     return User.objects.filter(is_active=True, memberships__role=Membership.Role.MANAGER).order_by(

@@ -17,6 +17,7 @@ from django.http import HttpRequest, HttpResponse
 
 from controlplane.api.refusals import RefusedError
 from controlplane.arrivals import address_of, scope_of_request
+from dataplane.core.addresses import site_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,7 @@ windows = Windows()
 def taken(request: HttpRequest, rate: Rate) -> Allowance:
     """One request of whoever sends it: a token or a person, else an address."""
     principal = scope_of_request(request).principal
-    caller = principal.actor_uid if principal else f"address {address_of(request)}"
+    caller = principal.actor_uid if principal else f"address {site_of(address_of(request))}"
     return windows.take(caller, rate)
 
 

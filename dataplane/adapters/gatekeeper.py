@@ -5,13 +5,13 @@ Identity always fails closed. Source: 03-proxy-and-recovery.md 1.3, 1.6.
 
 from __future__ import annotations
 
-import ipaddress
 import re
 from collections.abc import Callable
 
 from dataplane.adapters.http import Call, RefusedError
 from dataplane.adapters.snapshots import Principal, Snapshots, Tenant
 from dataplane.core import identity
+from dataplane.core.addresses import site_of
 from dataplane.core.config import single
 from dataplane.core.config.resource import AGENT_KEY_KIND, OPERATOR_KIND, TOKEN_KIND
 from dataplane.settings import is_loopback
@@ -121,19 +121,12 @@ class Gatekeeper:
 
 
 def address_of(call: Call) -> str:
-    """The client's address for throttling: per /64 for IPv6, through a loopback proxy only."""
-    peer = call.peer
+    """The client's address for throttling, through a loopback proxy only."""
     # The last word is the proxy's own, however it adds it; the words before it are anybody's.
     forwarded = [value for name, value in call.headers if name == b"x-forwarded-for"]
-    if forwarded and is_loopback(peer):
-        peer = forwarded[-1].rpartition(b",")[2].strip().decode("latin-1")
-    try:
-        address = ipaddress.ip_address(peer)
-    except ValueError:
-        return peer
-    if isinstance(address, ipaddress.IPv6Address):
-        return str(ipaddress.IPv6Network((address, 64), strict=False))
-    return str(address)
+    if forwarded and is_loopback(call.peer):
+        return site_of(forwarded[-1].rpartition(b",")[2].strip().decode("latin-1"))
+    return site_of(call.peer)
 
 
 def is_direct_loopback(call: Call) -> bool:

@@ -1,12 +1,13 @@
-"""Which network address may be a provider's: the rules for saving a name and for connecting to it.
+"""Which network address may be a provider's: the rules for saving a name and for connecting to it;
+and what one caller's addresses have in common.
 
-Source: 04-controlplane-and-dashboard.md 8.6, 03-proxy-and-recovery.md 1.5.
+Source: 04-controlplane-and-dashboard.md 8.1, 8.6, 03-proxy-and-recovery.md 1.5, 1.6.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterable
-from ipaddress import IPv4Address, IPv6Address, ip_address, ip_network
+from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 
 Address = IPv4Address | IPv6Address
 
@@ -38,6 +39,19 @@ def rule_broken(text: str, *, allow_private: bool) -> str:
     address = ip_address(text.partition("%")[0])
     broken = (_broken(form, allow_private=allow_private) for form in _spellings(address))
     return next(filter(None, broken), "")
+
+
+def site_of(text: str) -> str:
+    """What failures of a caller are counted for: an IPv4 address, or the /64 that one subscriber of
+    IPv6 chooses addresses from; a text that is no address as it is.
+    """
+    try:
+        address = ip_address(text.partition("%")[0])
+    except ValueError:
+        return text
+    if isinstance(address, IPv4Address):
+        return str(address)
+    return str(address.ipv4_mapped or IPv6Network((address, 64), strict=False))
 
 
 def _spellings(address: Address) -> Iterable[Address]:

@@ -106,6 +106,27 @@ def test_a_withdrawn_invitation_and_one_that_a_newer_one_replaces_are_over(
     assert withdrawals.count() == 2
 
 
+@pytest.mark.parametrize("how", ["removed", "made a viewer", "disabled"])
+def test_an_invitation_ends_with_the_right_to_make_it(
+    organisation: Organisation, admin: User, manager: User, how: str
+) -> None:
+    _, link = members.invite(STRANGER, organisation, "admin", admin)
+    _, kept = members.invite("eve@example.com", organisation, "viewer", manager)
+
+    if how == "removed":
+        members.remove_member(admin.memberships.get(), manager)
+    elif how == "disabled":
+        people.set_active(admin, active=False, by=manager)
+    else:
+        members.set_member(admin, organisation, "viewer", manager)
+
+    with pytest.raises(LinkError):
+        members.accept_as_newcomer(link, password=PASSWORD)
+    assert members.accept_as_newcomer(kept, password=PASSWORD)
+    withdrawn = AuditEvent.objects.get(action="member.withdraw_invitation")
+    assert (withdrawn.object_label, withdrawn.actor_uid) == (STRANGER, manager.uid)
+
+
 def test_a_member_is_not_invited_again(organisation: Organisation, admin: User) -> None:
     with pytest.raises(ValidationError):
         members.invite(admin.email, organisation, "viewer", admin)

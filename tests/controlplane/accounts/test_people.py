@@ -61,6 +61,15 @@ def test_an_address_is_limited_across_accounts_and_an_account_across_addresses(
     assert sign_in(manager.email, address="192.0.2.2") == manager
 
 
+def test_a_network_of_ipv6_has_as_many_tries_as_one_address(manager: User) -> None:
+    for number in range(5):
+        sign_in(f"{number}@example.com", "wrong", address=f"2001:db8::{number}")
+
+    with pytest.raises(TooManyAttemptsError):
+        sign_in(manager.email, address="2001:db8::9:9")
+    assert sign_in(manager.email, address="2001:db8:0:1::9") == manager
+
+
 def test_successes_do_not_count(manager: User) -> None:
     for _ in range(7):
         assert sign_in(manager.email) == manager

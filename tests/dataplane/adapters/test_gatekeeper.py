@@ -27,6 +27,7 @@ def call(peer: str, *headers: tuple[bytes, bytes]) -> Call:
         pytest.param("127.0.0.1", "1.1.1.1, 2.2.2.2", "2.2.2.2", id="last-of-a-local-proxy"),
         pytest.param("127.0.0.1", "2001:db8:1:2:3::4", "2001:db8:1:2::/64", id="ipv6-by-network"),
         pytest.param("2001:db8:1:2::9", "", "2001:db8:1:2::/64", id="ipv6-direct"),
+        pytest.param("::ffff:192.0.2.7", "", "192.0.2.7", id="ipv4-at-a-socket-for-both"),
         pytest.param("127.0.0.1", "unknown", "unknown", id="no-address"),
         pytest.param("127.0.0.1", "1.1.1.1\n2.2.2.2", "2.2.2.2", id="last-of-several-headers"),
         pytest.param("", "", "", id="no-peer"),
