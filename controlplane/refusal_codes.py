@@ -35,9 +35,21 @@ CODES: Mapping[str, Meaning] = {
     ),
     "auth.invalid_token": Meaning(
         401,
-        "The token, or the link, is unknown, over, revoked, or not for this address. It is not "
-        "said which.",
-        "Look at its line on the page of tokens, or ask for a new link.",
+        "The token is none of this deployment's, or its maker is out; the link is unknown, used "
+        "or over, and it is not said which.",
+        "Compare it with what was shown when it was made, or ask for a new link.",
+    ),
+    "auth.expired": Meaning(
+        401, "The token is beyond its end.", "Make another one, or rotate it earlier next time."
+    ),
+    "auth.revoked": Meaning(
+        401, "The token was taken back.", "Ask whoever did it: the trail and its line say who."
+    ),
+    "auth.ip_not_allowed": Meaning(
+        403,
+        "The token was made for certain networks, and the request came from elsewhere.",
+        "Send it from there, or make one for this network. Behind a proxy: "
+        "HEADRACE_TRUSTED_PROXIES.",
     ),
     "auth.wrong_credential": Meaning(
         401,

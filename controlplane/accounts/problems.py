@@ -51,3 +51,33 @@ class BoundElsewhereError(AccountError):
 
     def __init__(self) -> None:
         super().__init__("This key is bound to another tenant. It has to be unbound there first.")
+
+
+class TokenExpiredError(AccountError):
+    """A token of the API beyond its end."""
+
+    code = "auth.expired"
+    status = HTTPStatus.UNAUTHORIZED
+
+    def __init__(self) -> None:
+        super().__init__("This token is over. Make another one on the page of your account.")
+
+
+class TokenRevokedError(AccountError):
+    """A token of the API that was taken back."""
+
+    code = "auth.revoked"
+    status = HTTPStatus.UNAUTHORIZED
+
+    def __init__(self) -> None:
+        super().__init__("This token was revoked. Its line on the page of tokens says by whom.")
+
+
+class TokenElsewhereError(AccountError):
+    """A token of the API from outside the networks that it was made for."""
+
+    code = "auth.ip_not_allowed"
+    status = HTTPStatus.FORBIDDEN
+
+    def __init__(self, ip: str) -> None:
+        super().__init__(f"This token is not for use from {ip}.")

@@ -14,6 +14,12 @@ from django.utils import timezone
 
 from controlplane.accounts import secrets
 from controlplane.accounts.models import ApiToken, Membership, Organisation, Tenant, User
+from controlplane.accounts.problems import (
+    AccountError,
+    TokenElsewhereError,
+    TokenExpiredError,
+    TokenRevokedError,
+)
 from controlplane.accounts.roles import PERMISSIONS
 from controlplane.accounts.scopes import Principal, Scope, person_behind
 from controlplane.audit.actions import Actor, Subject, record
@@ -179,6 +185,23 @@ def authenticate_token(plaintext: str, ip: str) -> Principal | None:
         return None
     _note_use(token, ip, now)
     return Principal(token.created_by, token)
+
+
+def why_refused(plaintext: str, ip: str) -> AccountError | None:
+    """Why a token of ours is not accepted; None for what never was one, or whose maker is out.
+
+    Whoever sends the whole text may know what became of it.
+    """
+    if not secrets.is_token(plaintext):
+        return None
+    token = ApiToken.objects.filter(
+        token_hash=secrets.digest_of(plaintext), created_by__is_active=True
+    ).first()
+    if token is None:
+        return None
+    if token.revoked_at is not None:
+        return TokenRevokedError()
+    return TokenExpiredError() if token.expires_at <= timezone.now() else TokenElsewhereError(ip)
 
 
 def is_within(ip: str, networks: Sequence[str]) -> bool:

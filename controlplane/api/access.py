@@ -12,8 +12,9 @@ from ninja.utils import check_csrf
 
 from controlplane.accounts.models import Organisation, Tenant, User
 from controlplane.accounts.scopes import Scope
+from controlplane.accounts.tokens import why_refused
 from controlplane.api.refusals import RefusedError, not_found
-from controlplane.arrivals import scope_of_request
+from controlplane.arrivals import address_of, scope_of_request
 from controlplane.configs import visible
 from controlplane.configs.models import ConfigDocument
 
@@ -49,12 +50,24 @@ def nobody(request: HttpRequest) -> RefusedError:
     if _by_cookie(request) and request.user.is_authenticated:
         return forbidden("auth.second_factor_owed", "Set up an authenticator: /me/second-factor.")
     scheme, _, credential = request.headers.get("authorization", "").partition(" ")
-    code, detail = "auth.missing", "Send Authorization: Bearer cg_api_…, or sign in."
     if scheme.lower() == "bearer" and not _by_cookie(request):
-        code, detail = "auth.invalid_token", "This token is unknown, over, revoked or not for here."
-        if credential.strip().startswith(DATA_PLANE_KEYS):
-            code = "auth.wrong_credential"
-            detail = "This is a key of the data plane; the API wants a token, cg_api_…"
+        return _refused_token(credential.strip(), address_of(request))
+    return _unknown("auth.missing", "Send Authorization: Bearer cg_api_…, or sign in.")
+
+
+def _refused_token(credential: str, address: str) -> RefusedError:
+    if credential.startswith(DATA_PLANE_KEYS):
+        detail = "This is a key of the data plane; the API wants a token, cg_api_…"
+        return _unknown("auth.wrong_credential", detail)
+    why = why_refused(credential, address)
+    if why is None:
+        return _unknown("auth.invalid_token", "This is no token of ours, or nobody's any more.")
+    if why.status == HTTPStatus.FORBIDDEN:
+        return forbidden(why.code, str(why))
+    return _unknown(why.code, str(why))
+
+
+def _unknown(code: str, detail: str) -> RefusedError:
     refused = RefusedError(HTTPStatus.UNAUTHORIZED, code, detail)
     refused.headers["WWW-Authenticate"] = "Bearer"
     return refused

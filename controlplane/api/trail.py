@@ -15,7 +15,7 @@ from pydantic import BaseModel, Field, StringConstraints
 from controlplane.api import record_schemas as schemas
 from controlplane.api.access import scope_of
 from controlplane.api.documents import Paging
-from controlplane.api.limits import EXPORTS
+from controlplane.api.limits import CHECKS, EXPORTS
 from controlplane.api.operations import operation
 from controlplane.api.paging import Page, Slice
 from controlplane.api.refusals import RefusedError
@@ -77,7 +77,7 @@ def list_events(request: HttpRequest, wanted: Query[PagedTrail]) -> dict[str, An
 
 
 @operation(
-    router, "GET", "/audit/verify", scope=READ, tenancy="organisation",
+    router, "GET", "/audit/verify", scope=READ, tenancy="organisation", rate=CHECKS,
     response={200: schemas.ChainOut},
 )  # fmt: skip
 def verify_trail(request: HttpRequest) -> schemas.ChainOut:

@@ -10,6 +10,7 @@ import pytest
 from django.db import connection
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
+from django.utils import timezone
 
 from controlplane.accounts.models import ApiToken, DataPlaneKey, Secret, Tenant, User
 from controlplane.accounts.secrets import digest_of
@@ -197,6 +198,37 @@ def test_a_token_is_not_told_of_its_makers_other_tokens(
     narrow = caller(admin, TokenTerms(scopes=["telemetry:read"], tenant=tenant))
 
     assert [one["name"] for one in sent(narrow, "GET", "/me/tokens").json()["items"]] == ["ci"]
+
+
+@pytest.mark.parametrize(
+    ("change", "status", "code"),
+    [
+        ({"expires_at": timezone.now()}, 401, "auth.expired"),
+        ({"revoked_at": timezone.now()}, 401, "auth.revoked"),
+        ({"ip_allow": ["10.0.0.0/8"]}, 403, "auth.ip_not_allowed"),
+        ({"token_hash": "0" * 64}, 401, "auth.invalid_token"),
+    ],
+)
+def test_a_token_that_is_not_accepted_is_told_why(
+    admin: User, caller: Caller, change: Any, status: int, code: str
+) -> None:
+    ci = caller(admin)
+    ApiToken.objects.update(**change)
+
+    refused = sent(ci, "GET", "/me")
+
+    assert (refused.status_code, refused.json()["code"]) == (status, code)
+    assert refused.has_header("WWW-Authenticate") == (status == 401)
+
+
+def test_a_token_whose_maker_is_out_is_not_told_what_became_of_it(
+    admin: User, caller: Caller
+) -> None:
+    ci = caller(admin)
+    ApiToken.objects.update(revoked_at=timezone.now())
+    User.objects.update(is_active=False)
+
+    assert sent(ci, "GET", "/me").json()["code"] == "auth.invalid_token"
 
 
 def test_a_token_is_nobodys_account(admin: User, caller: Caller) -> None:
