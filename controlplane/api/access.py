@@ -112,10 +112,21 @@ def by_hand(request: HttpRequest) -> User:
 def tenant_of(request: HttpRequest, uid: str, permission: str) -> Tenant:
     """A tenant by uid or slug: absent for who may not see it, refused for who may only see."""
     scope = scope_of(request)
-    found = scope.tenant(plain(uid), permission)
+    found = tenant_named(scope, uid, permission)
     if found is not None:
         return found
-    raise lacking(scope, permission) if scope.tenant(uid, SEEN) else not_found()
+    raise lacking(scope, permission) if tenant_named(scope, uid, SEEN) else not_found()
+
+
+def tenant_named(scope: Scope, name: str, permission: str) -> Tenant | None:
+    """By uid, or by a slug that only one organisation in reach uses: a deed never falls on a tenant
+    that was not meant.
+    """
+    found = scope.tenants(permission).filter(Q(slug=plain(name)) | Q(uid=name))[:2]
+    if len(found) > 1:
+        detail = "Several organisations have a tenant of this slug; use its uid."
+        raise RefusedError(HTTPStatus.CONFLICT, "conflict.state", detail)
+    return next(iter(found), None)
 
 
 def organisation_of(request: HttpRequest, name: str, permission: str) -> Organisation:

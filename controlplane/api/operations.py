@@ -70,7 +70,7 @@ def operation(
     shown a single time), tried (False where there is no dry run), openapi (further members).
     """
     is_change = method != "GET"
-    models = _models(response, is_change=is_change, how=how)
+    models = _models(response, tenancy, is_change=is_change, how=how)
 
     def declare(view: View) -> View:
         rate = how.get("rate") or (limits.WRITES if is_change else limits.READS)
@@ -94,8 +94,11 @@ def operation(
     return declare
 
 
-def _models(response: dict[int, Any], *, is_change: bool, how: dict[str, Any]) -> dict[int, Any]:
+def _models(
+    response: dict[int, Any], tenancy: Tenancy, *, is_change: bool, how: dict[str, Any]
+) -> dict[int, Any]:
     statuses = [*(WRITE if is_change else READ), *how.get("errors", ())]
+    statuses += (409,) if tenancy == "tenant" else ()  # several may have the slug
     statuses += CONDITIONAL if how.get("conditional") else ()
     statuses += LISTED if how.get("listed") else ()
     models = {**response, **dict.fromkeys(sorted(set(statuses)), Problem)}

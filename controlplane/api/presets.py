@@ -58,7 +58,7 @@ def _shown(row: PresetRow) -> dict[str, Any]:
 
 @operation(
     router, "GET", "/presets/{name}", scope=READ, tenancy="organisation", cached=True,
-    response={200: schemas.PresetText},
+    errors=(409,), response={200: schemas.PresetText},
 )  # fmt: skip
 def get_preset(request: HttpRequest, name: str, response: HttpResponse) -> Any:
     """One preset with the text in force; by uid where two organisations use one name."""
@@ -168,7 +168,7 @@ def promote(request: HttpRequest, name: str, body: schemas.Promotion) -> Any:
 
 
 @operation(
-    router, "GET", "/presets/{name}/usage", scope=READ, tenancy="organisation",
+    router, "GET", "/presets/{name}/usage", scope=READ, tenancy="organisation", errors=(409,),
     response={200: schemas.UsageOut},
 )  # fmt: skip
 def usage(request: HttpRequest, name: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from django.http import HttpRequest, StreamingHttpResponse
 from ninja import Query, Router
 from pydantic import BaseModel, Field, StringConstraints
 
-from controlplane.api.access import scope_of
+from controlplane.api.access import scope_of, tenant_named
 from controlplane.api.limits import EXPORTS
 from controlplane.api.operations import operation
 from controlplane.api.refusals import RefusedError, not_found
@@ -59,14 +59,14 @@ class Wanted(BaseModel):
 
 @operation(
     router, "GET", "/requests/export", scope=MAY, tenancy="organisation", rate=EXPORTS,
-    response={200: None}, openapi=AS_FILE, errors=(503,),
+    response={200: None}, openapi=AS_FILE, errors=(409, 503),
 )  # fmt: skip
 def export_requests(request: HttpRequest, wanted: Query[Wanted]) -> StreamingHttpResponse:
     """The records of finished requests, the newest first, as lines of JSON or as CSV."""
     scope, asked = scope_of(request), wanted.model_dump()
     form = asked.pop("format")
     if wanted.tenant:
-        tenant = scope.tenant(wanted.tenant, MAY)
+        tenant = tenant_named(scope, wanted.tenant, MAY)
         if tenant is None:
             raise not_found()
         asked["tenant"] = tenant.uid

@@ -8,7 +8,7 @@ from django.http import HttpRequest
 
 from controlplane.accounts.models import Organisation
 from controlplane.accounts.scopes import Scope
-from controlplane.api.access import plain, scope_of
+from controlplane.api.access import plain, scope_of, tenant_named
 from controlplane.api.refusals import RefusedError, invalid, not_found
 from controlplane.configs import visible
 from controlplane.configs.documents import document_of, org_default
@@ -16,6 +16,7 @@ from controlplane.configs.models import ConfigDocument, Preset
 
 FORMS = "server, organisation/NAME, tenant/NAME, preset/NAME, new-preset/ORGANISATION, or a uid"
 UIDS = ("doc_", "ten_", "pre_", "org_")
+READ = "config:read"
 _CONFLICT = HTTPStatus.CONFLICT
 KINDS = {"doc_": "document", "ten_": "tenant", "pre_": "preset", "org_": "organisation"}
 
@@ -58,10 +59,10 @@ def _server(scope: Scope, _name: str) -> ConfigDocument | None:
 def _tenant(scope: Scope, name: str) -> ConfigDocument | None:
     """slug, organisation/slug or uid."""
     place, _, slug = name.rpartition("/")
-    rows = scope.tenants().filter(slug=slug) if place else None
-    tenant = (
-        rows.filter(organisation__slug=place).first() if rows is not None else scope.tenant(name)
-    )
+    if place:
+        tenant = scope.tenants().filter(slug=slug, organisation__slug=place).first()
+    else:
+        tenant = tenant_named(scope, name, READ)
     return document_of(tenant) if tenant else None
 
 

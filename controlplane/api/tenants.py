@@ -10,7 +10,7 @@ from pydantic import BaseModel, Field
 
 from controlplane.accounts.models import Tenant
 from controlplane.api import schemas, shown
-from controlplane.api.access import plain, scope_of
+from controlplane.api.access import scope_of, tenant_named
 from controlplane.api.documents import Paging
 from controlplane.api.operations import YAML, operation
 from controlplane.api.paging import Page, Slice
@@ -103,7 +103,7 @@ def list_revisions(request: HttpRequest, uid: str, paging: Query[Paging]) -> dic
 
 
 def _tenant(request: HttpRequest, uid: str, permission: str) -> Tenant:
-    found = scope_of(request).tenant(plain(uid), permission)
+    found = tenant_named(scope_of(request), uid, permission)
     if found is None:
         raise not_found()
     return found

@@ -20,7 +20,7 @@ from controlplane.accounts.tokens import (
 )
 from controlplane.api import account_schemas as schemas
 from controlplane.api import shown_accounts as shown
-from controlplane.api.access import SEEN, forbidden, lacking, plain, scope_of
+from controlplane.api.access import SEEN, forbidden, lacking, plain, scope_of, tenant_named
 from controlplane.api.operations import operation
 from controlplane.api.refusals import invalid, not_found
 from controlplane.configs import visible
@@ -102,7 +102,7 @@ def _refuse_more(scope: Scope, asking: ApiToken, body: schemas.NewToken) -> None
 
 
 def _tenant(scope: Scope, uid: str) -> Tenant:
-    found = scope.tenant(plain(uid), SEEN)
+    found = tenant_named(scope, uid, SEEN)
     if found is None:
         raise invalid("/tenant", "There is no such tenant.")
     return found

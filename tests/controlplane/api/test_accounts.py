@@ -250,6 +250,21 @@ def test_a_plan_is_read_where_the_texts_in_it_may_be(
     assert [answer.status_code for answer in answers] == [404, 200]
 
 
+def test_a_slug_of_several_organisations_names_no_tenant(
+    tenant: Tenant, other_tenant: Tenant, admin: User, manager: User, caller: Caller
+) -> None:
+    wide, narrow, why = caller(manager), caller(admin), {"reason": "unpaid"}
+
+    refused = sent(wide, "POST", "/tenants/orchid/disable", why)
+    seen = sent(wide, "GET", "/tenants/orchid")
+    exact = sent(wide, "POST", f"/tenants/{other_tenant.uid}/disable", why)
+
+    assert [one.json().get("code") for one in (refused, seen)] == ["conflict.state"] * 2
+    assert exact.status_code == 200
+    assert sent(narrow, "GET", "/tenants/orchid").json()["uid"] == tenant.uid
+    assert not Tenant.objects.get(pk=tenant.pk).disabled_at
+
+
 # ---- secrets, upstreams, prices ---------------------------------------------------------------
 
 
