@@ -54,6 +54,18 @@ def test_without_a_profile_there_is_one_process_and_no_service() -> None:
     assert named == {}
 
 
+def test_any_other_setting_comes_from_a_file_that_git_does_not_keep(tmp_path: Path) -> None:
+    copy = tmp_path / "compose.yml"
+    copy.write_text(house.read("docker/compose.yml"))
+    (tmp_path / "local.env").write_text("HEADRACE_BASE_URL=https://gateway.example.com\n")
+
+    checked = json.loads(config(copy).stdout)
+
+    web = checked["services"]["web"]["environment"]
+    assert web["HEADRACE_BASE_URL"] == "https://gateway.example.com"
+    assert "/docker/local.env" in house.read(".gitignore").splitlines()
+
+
 def test_the_scaled_deployment_has_every_service_that_it_names() -> None:
     found = services(*SCALED, HEADRACE_DATABASE_PASSWORD="s3cret")
 

@@ -41,7 +41,7 @@ RULES: dict[str, Rule] = {
             is_loss=True,
             steps=(
                 "Switch the tenant to observe mode: nothing new is removed while you look.",
-                "Read the cause. `expired`: keep originals longer (`store`, `ttl_seconds`). "
+                "Read the cause. `expired`: keep originals longer (`store.ttl_seconds`). "
                 "`lost`: the store lost data; look at its disk and at restarts. `store_error`: "
                 "the store was down. `decrypt_error`: its key is gone.",
                 "Resolve when the store is in order. Acknowledging resolves and resumes nothing.",
@@ -70,8 +70,8 @@ RULES: dict[str, Rule] = {
             field="stash_refused",
             clears_itself=True,
             steps=(
-                "It is the leading sign of loss. Raise `store.max_entries` or `store.max_bytes`, "
-                "or shorten `store.ttl_seconds`.",
+                "It is the leading sign of loss. Raise `store.max_entries` or "
+                "`store.stash_max_bytes`, or shorten `store.ttl_seconds`.",
             ),
         ),
         Rule(

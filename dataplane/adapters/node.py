@@ -154,6 +154,7 @@ class Node:
             await self.uplink.stop()
         await self.store.close()
         self._garbage.stop()
+        log.info("cg.node_stopped node=%s", self.node_id)
 
     @property
     def tasks(self) -> int:

@@ -110,9 +110,10 @@ class _Carrying:
                 await self._forward(outgoing)
         except UpstreamError as error:
             log.warning(
-                "cg.upstream_failed tenant=%s route=%s %s",
+                "cg.upstream_failed tenant=%s route=%s upstream=%s %s",
                 self._ticket.record.tenant or "local",
                 self._ticket.route.name,
+                self._ticket.upstream.name,
                 error,
             )
             self.refused = RefusedError(error.name, tenant=self._ticket.record.tenant)

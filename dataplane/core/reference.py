@@ -31,8 +31,11 @@ def pages(declarations: Iterable[Declaration]) -> dict[str, str]:
 
 def index_lines(declarations: Iterable[Declaration]) -> Iterator[str]:
     yield from (GENERATED, "", "# Components", "")
-    rows = [(f"[{one.name}]({one.name}.md)", one.kind.value, one.summary) for one in declarations]
-    yield from table(("component", "kind", "what it does"), rows)
+    rows = [
+        (f"[{one.name}]({one.name}.md)", one.kind.value, "" if one.lacks else "yes", one.summary)
+        for one in declarations
+    ]
+    yield from table(("component", "kind", "runs in this build", "what it does"), rows)
 
 
 def page_lines(declaration: Declaration) -> Iterator[str]:

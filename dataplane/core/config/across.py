@@ -145,12 +145,13 @@ def _stash_ttl(merge: Merge) -> Iterator[Problem]:
 
 
 _TRANSFORMERS = ("extract", "cmdfilter", "smartcrush", "collapse")
-_NOT_BUILT = (("recovery", "enabled"), ("expand", "tool_paging"), ("cache", "head_ttl_1h"))
+# Declared ahead of their behaviour: switching one on would do nothing.
+NOT_BUILT = (("recovery", "enabled"), ("expand", "tool_paging"), ("cache", "head_ttl_1h"))
 
 
 def _recovery(merge: Merge) -> Iterator[Problem]:
     """The blocks recovery and expand (05 A9), and what else is declared ahead of its behaviour."""
-    for path in _NOT_BUILT:
+    for path in NOT_BUILT:
         if merge.get(*path) is True:
             reason = "It is designed, and not part of this build."
             facts = {"name": ".".join(path), "actual": "true", "reason": reason, "choices": "false"}

@@ -99,6 +99,12 @@ def key_in(printed: str) -> str:
     return found[0]
 
 
+def node_in(printed: str) -> str:
+    found = re.search(r"cg.node_started node=(\S+)", printed)
+    assert found, printed
+    return found[1]
+
+
 def simulator_in(printed: str) -> str:
     found = re.search(r"simulated provider ready on (\S+)", printed)
     assert found, printed
@@ -126,6 +132,9 @@ def test_the_first_start_serves_what_it_printed_and_the_next_only_reminds(
         second.stop(signal.SIGINT)
     assert "Sign in as   admin@localhost" in second.printed
     assert "cg_live_" not in second.printed
+    assert second.printed.splitlines()[-1].endswith(
+        f"cg.node_stopped node={node_in(second.printed)}"
+    )
     assert simulator_in(second.printed) == provider
     assert "Traceback" not in first.printed + second.printed
 

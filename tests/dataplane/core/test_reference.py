@@ -8,6 +8,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
+from dataplane.core import document_reference
+from dataplane.core.components import components
 from dataplane.core.declaration import Declaration, Event, Gate, Kind, Refusal, key
 from dataplane.core.gates import MARKER_NO_WIN
 from dataplane.core.reference import pages
@@ -102,3 +104,15 @@ def test_a_page_says_what_has_to_be_known_before_a_component_is_used() -> None:
     assert "It must be the only component of its pipeline." in page
     assert "It may call a model, which spends money." in page
     assert "It adds to every request: a tool." in page
+
+
+def test_the_page_of_a_document_has_its_own_keys_and_says_which_presets_run() -> None:
+    lines = document_reference.page(components()).splitlines()
+
+    assert '| `mode` | `sync` or `observe` | `"sync"` |' in "\n".join(lines)
+    assert not [line for line in lines if line.startswith("| `components.")]
+    assert not [line for line in lines if line.startswith("| `recovery.mode`")]
+    (cache,) = (line for line in lines if line.startswith("| `cache` |"))
+    (house,) = (line for line in lines if line.startswith("| `house` |"))
+    assert cache.startswith("| `cache` | yes |")
+    assert house.startswith("| `house` | no, ")

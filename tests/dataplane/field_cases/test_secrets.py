@@ -109,6 +109,7 @@ async def test_case_r_15_a_refused_connection_is_told_without_an_address(
     for secret in (str(port), "127.0.0.1", "pw-invented", "svc-user", "Errno", "Connector"):
         assert secret not in said
     assert "cg.upstream_failed" in log.text
+    assert "upstream=sim-a" in log.text
     assert "pw-invented" not in log.text
 
 

@@ -1,21 +1,24 @@
-"""Write docs/components and docs/openapi.json from the code, or say what is out of date."""
+"""Write the pages of docs that follow from the code, or say which are out of date."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from django.conf import settings
 from django.core.management.base import BaseCommand, CommandError, CommandParser
 
+from controlplane.alarms.rules import RULES
 from controlplane.api.application import api
 from controlplane.api.described import as_text
-from dataplane.core import reference
+from dataplane.core import document_reference, reference
 from dataplane.core.components import components
+from dataplane.core.wire.refusal import REFUSALS
 
 
 class Command(BaseCommand):
-    help = "Write docs/components and docs/openapi.json from the code."
+    help = "Write docs/components, docs/openapi.json and the pages of tables."
     requires_system_checks: list[str] = []  # noqa: RUF012  Django's own declaration
 
     def add_arguments(self, parser: CommandParser) -> None:
@@ -24,15 +27,54 @@ class Command(BaseCommand):
     def handle(self, *, check: bool, **_options: Any) -> None:
         folder = Path(settings.BASE_DIR) / "docs" / "components"
         wanted = reference.pages(components().values())
-        described = folder.parent / "openapi.json"
-        text = as_text(api.get_openapi_schema())
-        stale = sorted(stale_pages(folder, wanted)) + stale_files({described: text})
+        single = {folder.parent / name: text for name, text in singles().items()}
+        stale = sorted(stale_pages(folder, wanted)) + stale_files(single)
         if check and stale:
             raise CommandError(f"out of date, run make docs: {', '.join(stale)}")
         if not check:
             write(folder, wanted)
-            described.write_text(text, encoding="utf-8")
-            self.stdout.write(f"{len(wanted)} pages, {len(stale)} changed")
+            for path, text in single.items():
+                path.write_text(text, encoding="utf-8")
+            self.stdout.write(f"{len(wanted) + len(single)} pages, {len(stale)} changed")
+
+
+def singles() -> dict[str, str]:
+    """File name below docs to text, of what is one file."""
+    return {
+        "openapi.json": as_text(api.get_openapi_schema()),
+        "document.md": document_reference.page(components()),
+        "alarms.md": alarms_page(),
+        "refusals.md": refusals_page(),
+    }
+
+
+def alarms_page() -> str:
+    """What the built-in rules watch, the gravest first as they are declared."""
+    rows = [
+        (
+            f"`{rule.key}`",
+            rule.severity.value,
+            f"**{rule.one}.** {rule.means}",
+            " ".join(rule.steps),
+        )
+        for rule in RULES.values()
+    ]
+    return table_page("Alarms", ("alarm", "severity", "what it means", "what to do"), rows)
+
+
+def refusals_page() -> str:
+    """What a node answers itself, by the name in `x-cg-error`."""
+    rows = [
+        (f"`{one.name}`", str(one.status), one.message, "yes" if one.retry else "")
+        for one in REFUSALS.values()
+    ]
+    head = ("`x-cg-error`", "status", "message", "worth another try")
+    return table_page("Refusals of the gateway", head, rows)
+
+
+def table_page(title: str, head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
+    lines = (document_reference.GENERATED, "", f"# {title}", "", *reference.table(head, rows))
+    return "\n".join(lines) + "\n"
 
 
 def stale_pages(folder: Path, wanted: dict[str, str]) -> set[str]:
