@@ -249,7 +249,7 @@ class _Doing:
     def _closed(self, output: ToolOutput, *, in_full: bool) -> Gate | None:
         """Why nothing new may be removed now; what this session removed before still may."""
         given = self._state.conditions
-        if in_full and output.original.marker_id in given.view.owned:
+        if self._was_removed(output, in_full=in_full):
             return None
         if given.stopped:
             return NO_NEW_OFFLOADS
@@ -260,6 +260,15 @@ class _Doing:
         if not given.view.available:
             return STASH_UNAVAILABLE
         return None if given.recoverable else NO_RECOVERY_PATH
+
+    def _was_removed(self, output: ToolOutput, *, in_full: bool) -> bool:
+        """In full, when the original is kept. A component that freezes nothing leaves no other
+        trace: what stood there on the previous turn, it derives again.
+        """
+        given = self._state.conditions
+        if in_full:
+            return output.original.marker_id in given.view.owned
+        return not self._declaration.freezes and output.index <= given.cached_through
 
     def _change(
         self, output: ToolOutput, wanted: Offload, text: Content, key: str | None

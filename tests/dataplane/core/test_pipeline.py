@@ -118,6 +118,24 @@ def test_the_operators_switch_leaves_what_the_session_removed_before() -> None:
     assert M_ID in state.text_of(0).text
 
 
+@pytest.mark.parametrize(
+    "given",
+    [
+        pytest.param(Conditions(SessionView(), cached_through=1, stopped=True), id="stopped"),
+        pytest.param(Conditions(SessionView(), cached_through=1, replay_only=True), id="replays"),
+    ],
+)
+def test_a_removal_that_is_derived_anew_each_turn_goes_on_where_nothing_new_may_begin(
+    given: Conditions,
+) -> None:
+    step = PipelineStep(dedup.COMPONENT, dedup.Config(marker_mode="summary"))
+
+    state = run([step], tool_messages(M, M, M), given)
+
+    assert state.text_of(1).text == "[identical to an earlier tool output] ⟪cg⟫"
+    assert state.text_of(2).text == M
+
+
 def test_gates_and_events_that_are_not_declared_are_counted_as_other() -> None:  # 03 case 134
     def improvises(outputs: tuple[ToolOutput, ...], config: Any, turn: Turn) -> Iterable[Step]:
         yield Decline(Gate("made_up", "Nobody declared it."))
