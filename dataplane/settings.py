@@ -166,6 +166,16 @@ _COUNTED = (
     "keepalive_max_sessions",
     "keepalive_max_bytes",
 )
+# Where 0 means something; elsewhere it would refuse every request, or end every wait at once.
+_MAY_BE_ZERO = frozenset(
+    (
+        "inline_body_max",
+        "silence_timeout_s",
+        "auth_fail_per_min",
+        "keepalive_max_sessions",
+        "keepalive_max_bytes",
+    )
+)
 _SWITCHED = ("responses_partial", "openai_prompt_cache_key")
 
 
@@ -231,18 +241,20 @@ def _counts(env: Mapping[str, str]) -> dict[str, Any]:
     """The settings that are whole numbers, each from the variable of its name."""
     found = {}
     for name in _COUNTED:
-        count = _count(env, _variable(name), -1)
+        count = _count(env, _variable(name), -1, least=0 if name in _MAY_BE_ZERO else 1)
         if count >= 0:
             found[name] = count
     return found
 
 
-def _count(env: Mapping[str, str], name: str, default: int) -> int:
+def _count(env: Mapping[str, str], name: str, default: int, *, least: int = 0) -> int:
     text = env.get(name)
     if not text:
         return default
     if not text.isdecimal():
         raise SettingsError(f"{name} must be a whole number, not {text!r}.")
+    if int(text) < least:
+        raise SettingsError(f"{name} must be at least {least}, not {text}.")
     return int(text)
 
 
@@ -290,7 +302,7 @@ def _shared_store(env: Mapping[str, str]) -> SharedStore | None:
         url,
         replicas=_count(env, "HEADRACE_STORE_REDIS_REPLICAS", 0),
         assume_noeviction=env.get("HEADRACE_STORE_REDIS_ASSUME_NOEVICTION") == "1",
-        commit_timeout_ms=_count(env, "HEADRACE_STORE_COMMIT_TIMEOUT_MS", 1500),
+        commit_timeout_ms=_count(env, "HEADRACE_STORE_COMMIT_TIMEOUT_MS", 1500, least=1),
     )
 
 

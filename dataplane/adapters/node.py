@@ -32,7 +32,7 @@ from dataplane.adapters.proxy import CLIENT_GONE, Proxy
 from dataplane.adapters.publishing import Publisher
 from dataplane.adapters.request_ids import new_request_id
 from dataplane.adapters.snapshot_file import node_identity
-from dataplane.adapters.snapshots import Snapshots, Tenant, refresh_failed
+from dataplane.adapters.snapshots import Snapshots, Tenant
 from dataplane.adapters.stores.choice import chosen, store_set
 from dataplane.adapters.stores.tally import COUNTERS
 from dataplane.adapters.telemetry import Telemetry
@@ -116,11 +116,8 @@ class Node:
         if self.settings.shadow_dir.is_dir() or self.settings.store_redis:
             await self.observer.open()  # what was projected for a tenant since purged goes, too
         await self._upstream.start()
-        try:
-            await self.snapshots.refresh()
-        except Exception as error:  # noqa: BLE001  logged
-            # A node starts and serves without its control plane; it keeps asking.
-            refresh_failed(error)
+        # A node starts and serves without its control plane; it keeps asking.
+        await self.snapshots.try_refresh()
         await self.publisher.start()
         if self.uplink is not None:
             self.uplink.start()
@@ -250,6 +247,9 @@ class Node:
                 await self._proxy.serve(ticket)
             except DisconnectedError:
                 ticket.record.status, ticket.record.outcome = CLIENT_GONE, "client_disconnect"
+            except asyncio.CancelledError:
+                ticket.record.outcome = "truncated"  # the server stops, and has waited for long
+                raise
             finally:
                 ticket.record.serve_ms = (time.perf_counter() - started) * 1000
                 self.account(ticket.record)

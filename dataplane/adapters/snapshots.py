@@ -109,6 +109,7 @@ class Snapshots:
     _shards: dict[str, dict[str, Principal]] = field(default_factory=dict)
     _served: dict[tuple[str, str], Envelope] = field(default_factory=dict)
     _cursor: int | None = None
+    _is_failing: bool = False
 
     @property
     def is_ready(self) -> bool:
@@ -173,13 +174,22 @@ class Snapshots:
             await self.source.ack(told)
         self._cursor = found.cursor
 
+    async def try_refresh(self, *, wait_s: float = 0) -> bool:
+        """As refresh; False where that failed, which is said once and not at every try."""
+        try:
+            await self.refresh(wait_s=wait_s)
+        except Exception as error:  # noqa: BLE001  logged
+            if not self._is_failing:
+                _log_failure(error)
+            self._is_failing = True
+            return False
+        self._is_failing = False
+        return True
+
     async def follow(self) -> None:
         """Refresh for ever; a source that fails is asked again, and what serves goes on."""
         while True:
-            try:
-                await self.refresh(wait_s=POLL_S)
-            except Exception as error:  # noqa: BLE001  logged
-                refresh_failed(error)
+            if not await self.try_refresh(wait_s=POLL_S):
                 await asyncio.sleep(RETRY_S)
 
     async def _take(self, change: resource.Change, applied: list[Resource]) -> Ack:
@@ -294,7 +304,7 @@ _APPLIERS: dict[str, Callable[[Snapshots, Resource], None]] = {
 }
 
 
-def refresh_failed(error: Exception) -> None:
+def _log_failure(error: Exception) -> None:
     """A file or a server that is not there is said in one line, a fault of ours with its way."""
     is_outside = isinstance(error, OSError)
     log.error("cg.snapshot_refresh_failed %s", error, exc_info=None if is_outside else error)

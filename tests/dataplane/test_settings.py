@@ -81,11 +81,20 @@ def test_the_test_clock_refuses_to_start_anywhere_else(bind: str) -> None:
         ("HEADRACE_RESPONSES_PARTIAL", "yes"),
         ("HEADRACE_DERIVE", "v3"),
         ("HEADRACE_LOG_LEVEL", "loud"),
+        ("HEADRACE_BODY_IDLE_TIMEOUT_S", "0"),
+        ("HEADRACE_STORE_SWEEP_EVERY_S", "0"),
     ],
 )
 def test_a_value_that_means_nothing_names_its_variable(name: str, value: str) -> None:
     with pytest.raises(SettingsError, match=name):
         from_environment({name: value})
+
+
+@pytest.mark.parametrize(
+    "name", ["HEADRACE_SILENCE_TIMEOUT_S", "HEADRACE_INLINE_BODY_MAX", "HEADRACE_AUTH_FAIL_PER_MIN"]
+)
+def test_nothing_is_a_value_where_it_means_something(name: str) -> None:
+    assert getattr(from_environment({name: "0"}), name.removeprefix("HEADRACE_").lower()) == 0
 
 
 @pytest.mark.parametrize(

@@ -148,3 +148,29 @@ async def test_what_began_to_serve_is_kept_although_a_later_change_could_not_be_
     again = node(Shelf(tenant_body(1)), tmp_path)
     again.restore()
     assert TENANT in again.tenants
+
+
+class SilentShelf(Shelf):
+    """One whose server is away for the first tries."""
+
+    tries, away = 0, 3
+
+    async def discover(self, cursor: int | None, *, wait_s: float) -> resource.Discovery:
+        self.tries += 1
+        if self.tries <= self.away:
+            raise ConnectionRefusedError("nobody there")
+        return await super().discover(cursor, wait_s=wait_s)
+
+
+async def test_a_source_that_is_away_is_logged_when_that_begins_and_not_at_every_try(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    shelf = SilentShelf(tenant_body(1))
+    serving = node(shelf, tmp_path)
+
+    tried = [await serving.try_refresh() for _ in range(4)]
+    shelf.away = 5
+    tried.append(await serving.try_refresh())
+
+    assert tried == [False, False, False, True, False]
+    assert caplog.messages == ["cg.snapshot_refresh_failed nobody there"] * 2

@@ -320,6 +320,31 @@ async def test_a_header_that_no_server_may_write_costs_itself_and_not_the_answer
     assert await serves(served)
 
 
+# ---- a node that stops ----------------------------------------------------------------------
+
+
+async def test_a_stream_that_outlasts_the_stop_is_cut_visibly_and_not_counted_as_whole(
+    serve: Serve, caplog: pytest.LogCaptureFixture
+) -> None:
+    caplog.set_level("INFO", logger="headrace.request")
+    async with serve() as served:
+        served.simulator.script(LONG_STREAM)
+        body = anthropic_body("short", stream=True)
+        head = KEYED + f"content-length: {len(body)}\r\n\r\n"
+        async with connected(served, head + body.decode()) as (reader, _):
+            await reader.readuntil(b"content_block_delta")
+            served.gateway._server.should_exit = True
+            rest = await reader.read()
+
+    assert b"message_stop" not in rest
+    assert not rest.endswith(b"0\r\n\r\n")
+    (line,) = (text for text in caplog.messages if text.startswith("cg.request "))
+    assert " status=200 outcome=truncated " in line
+    async with asyncio.timeout(10):
+        while served.simulator.requests[0].disconnected_at is None:  # noqa: ASYNC110
+            await asyncio.sleep(0.01)
+
+
 # ---- a store that stalls --------------------------------------------------------------------
 
 
