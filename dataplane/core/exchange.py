@@ -172,10 +172,10 @@ class Exchange:
         self.previous = view.previous
         outgoing = Outgoing(
             self.pristine if closed else conversation.body,
-            closed.name if closed else "",
-            identity,
-            conversation.model,
-            conversation.streams,
+            bypassed=closed.name if closed else "",
+            identity=identity,
+            model=conversation.model,
+            streams=conversation.streams,
             stores=conversation.value("store") != b"false",
             compacted=lifetime.was_compacted(view.previous, len(conversation.messages)),
         )

@@ -17,12 +17,15 @@ from typing import Protocol
 from dataplane.core.config.resource import ModelPrice
 
 _TOKENS_PER_PRICE = 1_000_000
+# Within these every product with a count of tokens has fewer digits than a decimal holds.
+_LARGEST_USD = 10**9
+_SMALLEST_USD = Decimal("1e-12")
 _LONG_WRITE_FACTOR = 2  # of the input price, where a card states no 1-hour write
 _DATED = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2})\Z")
 
 
 class PriceError(ValueError):
-    """A price that is not a finite decimal number of at least 0."""
+    """A price that is no decimal number of at least 0, or one too large or too fine to be exact."""
 
 
 class Usage(Protocol):
@@ -67,7 +70,7 @@ class Rates:
 
 
 def rates_of(price: ModelPrice) -> Rates:
-    """The rates of one price card entry; PriceError when a price is not a number."""
+    """The rates of one price card entry; PriceError when one of its prices is none."""
     fresh = _per_token(price.input)
     long = price.cache_write_1h
     return Rates(
@@ -84,8 +87,10 @@ def _per_token(usd_per_million: str) -> Fraction:
         price = Decimal(usd_per_million)
     except InvalidOperation:
         raise PriceError(f"{usd_per_million!r} is not a decimal number") from None
-    if not price.is_finite() or price < 0:
+    if not price.is_finite() or not 0 <= price < _LARGEST_USD:
         raise PriceError(f"{usd_per_million!r} is not a price")
+    if price % _SMALLEST_USD:
+        raise PriceError(f"{usd_per_million!r} has more than 12 decimal places")
     return Fraction(price) / _TOKENS_PER_PRICE
 
 

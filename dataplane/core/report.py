@@ -88,7 +88,6 @@ class RunReport:
     tokens_after: int
     attempted: int = 0
     steps: list[StepReport] = field(default_factory=list)
-    bypassed: str = ""
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:

@@ -133,8 +133,11 @@ def test_a_summary_call_is_repaid_by_exactly_80_000_tokens_that_are_not_written(
     assert not 79_999 * RATES.cache_write >= call
 
 
-@pytest.mark.parametrize("text", ["", "free", "NaN", "Infinity", "-1", "1,5"])
-def test_a_price_that_is_no_number_refuses_the_whole_card(text: str) -> None:
+@pytest.mark.parametrize(
+    "text",
+    ["", "free", "NaN", "Infinity", "-1", "1,5", "1e9", "1e999999", "1e-13", "0." + "1" * 30],
+)
+def test_a_price_that_could_not_be_counted_with_exactly_refuses_the_whole_card(text: str) -> None:
     with pytest.raises(PriceError):
         PriceCard({"known": SONNET, "wrong": price("0.1", text)})
 
@@ -202,3 +205,17 @@ def test_the_cost_of_two_rounds_is_the_sum_of_their_costs(
     assert costs[0] is not None
     assert costs[1] is not None
     assert costs[0] + costs[1] == costs[2]
+
+
+@given(
+    units=st.integers(0, 10**21 - 1),
+    tokens=st.integers(0, 2_000_000),
+)
+def test_the_cost_of_any_tokens_at_any_price_of_a_card_is_exact(units: int, tokens: int) -> None:
+    written = f"{units // 10**12}.{units % 10**12:012}"
+    rates = rates_of(ModelPrice(input=written, cache_read="0", cache_write_5m="0", output="0"))
+
+    usd = cost(Billed(fresh_input=tokens), rates)
+
+    assert usd is not None
+    assert Fraction(usd) == Fraction(units, 10**18) * tokens
