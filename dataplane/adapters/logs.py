@@ -56,7 +56,11 @@ def fault(where: logging.Logger, message: str, error: BaseException, *facts: obj
 
 
 def trace_of(error: BaseException) -> str:
-    """The frames and the types of an exception and of those before it, without their texts."""
+    """The frames and the types of an exception and of those before it, without their texts; of a
+    group those of its members.
+    """
+    if isinstance(error, BaseExceptionGroup):
+        return "\n".join(map(trace_of, error.exceptions))
     told = "".join(traceback.format_tb(error.__traceback__)) + type(error).__qualname__
     before = error.__cause__ or error.__context__
     return told if before is None else f"{trace_of(before)}\nwhich led to\n{told}"

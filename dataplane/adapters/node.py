@@ -220,7 +220,10 @@ class Node:
         except RefusedError as error:
             await self._refuse(call, error)
         except DisconnectedError:
-            log.debug("cg.client_gone path=%s", call.path)
+            log.debug("cg.client_gone path=%s", logs.safe_path(call.path))
+        except Exception as error:  # noqa: BLE001  logged, and not by the server, which quotes it
+            # The server ends what has no end: a 500, or a connection that is cut.
+            logs.fault(log, "cg.fault path=%s", error, logs.safe_path(call.path))
         finally:
             self.inflight -= 1
             if not self.inflight:
@@ -247,8 +250,9 @@ class Node:
                 await self._proxy.serve(ticket)
             except DisconnectedError:
                 ticket.record.status, ticket.record.outcome = CLIENT_GONE, "client_disconnect"
-            except asyncio.CancelledError:
-                ticket.record.outcome = "truncated"  # the server stops, and has waited for long
+            except BaseException:
+                # A fault of ours; or the server stops, and has waited for long.
+                ticket.record.outcome = "truncated"
                 raise
             finally:
                 ticket.record.serve_ms = (time.perf_counter() - started) * 1000

@@ -266,6 +266,32 @@ def fails(*_: object) -> None:
         raise ValueError(f"Invalid value {CANARIES['prompt']!r}") from error
 
 
+@pytest.mark.parametrize("begun", [False, True], ids=["before-the-head", "in-the-stream"])
+async def test_case_r_24_nor_is_a_fault_while_an_answer_is_relayed(
+    served: Served, monkeypatch: pytest.MonkeyPatch, *, begun: bool
+) -> None:
+    """The client sees a 500, or an answer that breaks off; the server's own log says nothing."""
+    place = "core.expand.stream.SpliceRelay.end_round" if begun else "adapters.http.Decoder.feed"
+    monkeypatch.setattr("dataplane." + place, faulty)
+    with everything_logged() as log:
+        try:
+            answer = await served.post(with_output(CANARIES["prompt"], stream=True))
+        except httpx.RemoteProtocolError:
+            status = 200
+        else:
+            status = answer.status_code
+        await served.settled()
+
+    assert status == (200 if begun else 500)
+    assert "cg.fault path=/v1/messages" in log.text
+    assert "in faulty" in log.text
+    assert "canary" not in log.text
+
+
+def faulty(*_: object, **__: object) -> None:
+    raise KeyError(CANARIES["tool output"])
+
+
 @pytest.mark.parametrize("path", ["/v1/messages", "/compact"])
 @pytest.mark.parametrize("place", ["pipeline.run", "repair.strays"])
 async def test_case_r_24_a_fault_of_ours_is_logged_without_what_it_quotes(
