@@ -15,7 +15,7 @@ from controlplane.accounts.models import Tenant
 from controlplane.audit.actions import Actor, Subject, record
 from controlplane.configs import checking
 from controlplane.configs.authors import label_of, person_of, token_of
-from controlplane.configs.documents import DEFAULT_SOURCE, server_default
+from controlplane.configs.documents import DEFAULT_SOURCE, server_default, tenants_below
 from controlplane.configs.models import ConfigDocument, ConfigVersion, EffectiveRevision
 from controlplane.configs.origins import origins_of
 from controlplane.configs.problems import StaleBaseError
@@ -168,12 +168,7 @@ def _reason_of(document: ConfigDocument) -> str:
 
 def followers_of(document: ConfigDocument) -> Sequence[Tenant]:
     """The tenants whose effective document this one may be part of."""
-    if document.tenant is not None:
-        return [document.tenant]
-    tenants = Tenant.objects.select_related("organisation").order_by("id")
-    if document.organisation is not None:
-        tenants = tenants.filter(organisation=document.organisation)
-    return list(tenants)
+    return [document.tenant] if document.tenant is not None else list(tenants_below(document))
 
 
 @transaction.atomic

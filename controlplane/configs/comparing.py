@@ -50,10 +50,6 @@ class Comparison:
     def unified(self) -> list[str]:
         return list(lines.unified(self.rows))
 
-    @property
-    def is_equal(self) -> bool:
-        return all(row.kind == "same" for row in self.rows)
-
 
 def text_side(document: ConfigDocument, source: str, label: str, by: Actor | None = None) -> Side:
     """A text as it would stand in the document."""

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from django.db.models import QuerySet
+
 from controlplane.accounts.models import Organisation, Tenant
 from controlplane.configs.models import ConfigDocument, ConfigVersion
 
@@ -56,6 +58,16 @@ def layers_below(document: ConfigDocument) -> Sequence[ConfigVersion]:
         organisation = document.tenant.organisation
         below.append(_ROWS.filter(kind=Kind.ORG_DEFAULT, organisation=organisation).first())
     return [version for version in map(in_force, below) if version is not None]
+
+
+def tenants_below(document: ConfigDocument) -> QuerySet[Tenant]:
+    """Those whose effective document this one may be part of."""
+    every = Tenant.objects.select_related("organisation").order_by("id")
+    if document.tenant is not None:
+        return every.filter(pk=document.tenant.pk)
+    if document.organisation is not None:
+        return every.filter(organisation=document.organisation)
+    return every
 
 
 def owner_of(document: ConfigDocument) -> Organisation | None:

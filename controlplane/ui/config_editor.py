@@ -10,6 +10,7 @@ from django.http import HttpResponse
 from controlplane.configs import drafts
 from controlplane.configs.checking import checked_as
 from controlplane.configs.comparing import checked_side
+from controlplane.configs.documents import tenants_below
 from controlplane.configs.models import ConfigDraft
 from controlplane.configs.queries import versions
 from controlplane.digits import whole
@@ -18,7 +19,7 @@ from controlplane.ui.changes import Summary, summary_of
 from controlplane.ui.config_page import document_page
 from controlplane.ui.frame import PersonRequest
 from controlplane.ui.numerals import plural
-from controlplane.ui.opened import Opened
+from controlplane.ui.opened import Kind, Opened
 from controlplane.ui.problem_groups import Group, grouped
 from controlplane.ui.problem_rows import ProblemRow
 
@@ -28,11 +29,15 @@ WRITE = "config:write"
 
 @dataclass(frozen=True, slots=True)
 class Looked:
-    """What is to be said of a text: its problems, and what it would change."""
+    """What is to be said of a text: its problems, and what it would change.
+
+    reaches: how many tenants a default is a part of, None for another document.
+    """
 
     problems: tuple[ProblemRow, ...]
     summary: Summary | None
     is_preset: bool = False
+    reaches: int | None = None
 
     @property
     def groups(self) -> tuple[Group, ...]:
@@ -52,7 +57,8 @@ class Looked:
         if not self.errors and self.is_preset:
             return "A saved version works for nobody until it is promoted."
         if not self.errors:
-            return "A valid text is published at once and works on the next request."
+            of = "" if self.reaches is None else f" of {plural(self.reaches, 'tenant')}"
+            return f"A valid text is published at once and works on the next request{of}."
         found = plural(self.errors, "error")
         return f"{found} {'blocks' if self.errors == 1 else 'block'} saving."
 
@@ -66,7 +72,13 @@ def looked(request: PersonRequest, found: Opened, source: str) -> Looked:
         against = f"against {found.below_is}"
     after = checked_side(checked, source, "")
     said = summary_of(found.document, before, after, request.user, against=against)
-    return Looked(problem_rows.rows(checked.problems, source), said, found.is_preset)
+    is_default = found.document.kind in (Kind.SERVER_DEFAULT, Kind.ORG_DEFAULT)
+    return Looked(
+        problem_rows.rows(checked.problems, source),
+        said,
+        found.is_preset,
+        tenants_below(found.document).count() if is_default else None,
+    )
 
 
 def text_page(

@@ -16,7 +16,6 @@ LAYERS = {
     "org_default": ("organisation default", "quiet"),
     "preset": ("preset", "event"),
     "tenant": ("tenant", "accent"),
-    "rollout": ("rollout", "watch"),
     "environment": ("environment of the node", "watch"),
 }
 

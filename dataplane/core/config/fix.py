@@ -35,14 +35,14 @@ def fixed(text: str, found: Problem, context: Context) -> tuple[str, Checked]:
     return after, check(after, context=context)
 
 
-def mended(text: str, context: Context, *, codes: Sequence[str] = ()) -> tuple[str, Checked]:
+def mended(text: str, context: Context) -> tuple[str, Checked]:
     """Apply every fix there is for errors, one after the other, until none is left.
 
-    codes: only of these; every code when empty. An error whose fix cannot be made stays.
+    An error whose fix cannot be made stays.
     """
     outcome = check(text, context=context)
     for _ in range(len(outcome.errors) + 1):
-        after = _first_fix(text, outcome, codes)
+        after = _first_fix(text, outcome)
         if after is None:
             break
         text, outcome = after, check(after, context=context)
@@ -61,36 +61,9 @@ def clear_key(text: str, path: str) -> str:
     return apply(text, [Edit("delete", path)])
 
 
-def enable(text: str, component: str, pipeline: Sequence[str], *, after: str | None = None) -> str:
-    """Put a component into the pipeline behind another one, or at the end.
-
-    pipeline: the effective one, which is written out when the document has none of its own.
-    """
-    if component in pipeline:
-        return text
-    written = Source(text).locate(("pipeline",))
-    if written is not None and to_values(written.node):
-        return apply(text, [Edit("insert_after", "/pipeline", anchor=after, value=component)])
-    at = pipeline.index(after) + 1 if after in pipeline else len(pipeline)
-    return set_key(text, "/pipeline", [*pipeline[:at], component, *pipeline[at:]])
-
-
-def disable(text: str, component: str, pipeline: Sequence[str]) -> str:
-    """Take a component out of the pipeline; its block stays."""
-    written = Source(text).locate(("pipeline",))
-    if written is None:
-        left = [name for name in pipeline if name != component]
-        return set_key(text, "/pipeline", left) if component in pipeline else text
-    names = to_values(written.node)
-    if not isinstance(names, list) or component not in names:
-        return text
-    return apply(text, [Edit("delete", f"/pipeline/{names.index(component)}")])
-
-
-def _first_fix(text: str, outcome: Checked, codes: Sequence[str]) -> str | None:
+def _first_fix(text: str, outcome: Checked) -> str | None:
     for found in outcome.errors:
-        wanted = not codes or found.code in codes
-        if wanted and found.replacement.edits:
+        if found.replacement.edits:
             try:
                 return apply(text, found.replacement.edits)
             except EditError:

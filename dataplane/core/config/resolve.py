@@ -167,24 +167,6 @@ def _said(placed: Placed, path: Path, defaults: Mapping[Path, Key]) -> Iterator[
         yield Said(_number(default, defaults[path]), Origin(DEFAULT))
 
 
-def as_candidate(candidate: Effective, rollout: str) -> Effective:
-    """The same document as sessions in the candidate arm of a rollout get it (04 section 3.3).
-
-    It replaces every layer as a whole, so that written values come from the rollout; what the
-    documents behind it said stays visible as overridden.
-    """
-    ref = DocumentRef("rollout", rollout)
-    written = {path: at for path, at in candidate.origins.items() if at.ref != DEFAULT}
-    origins = {**candidate.origins, **dict.fromkeys(written, Origin(ref))}
-    document = {**candidate.document}
-    document["sources"] = [*document["sources"], msgspec.to_builtins(ref)]
-    said = {
-        path: (Said(value_at(document, path), at), *candidate.overridden.get(path, ()))
-        for path, at in written.items()
-    }
-    return replace(candidate, document=document, origins=origins, overridden=said)
-
-
 def value_at(document: Any, path: str) -> Any:
     """What stands at an RFC 6901 pointer of a JSON value; None for nothing."""
     for step in steps_of(path):

@@ -319,3 +319,14 @@ def test_line_ends_of_a_browser_do_not_count_towards_the_limit(
     over = saved(client, text + "#\n" * 2, based_on=1)
     assert over.status_code == 422  # type: ignore[attr-defined]
     assert "longer than 256 KiB" in over.content.decode()  # type: ignore[attr-defined]
+
+
+def test_a_default_says_how_many_tenants_its_next_version_reaches(
+    browser: Browser, manager: User, tenant: Tenant, other_tenant: Tenant
+) -> None:
+    page = browser(manager).get("/config/server_default").content.decode()
+
+    assert "works on the next request of 2\N{NO-BREAK SPACE}tenants." in page
+    own = save_version(document_of(tenant), RIGHT, "own", manager)
+    page = browser(manager).get(f"/config/{own.document.uid}").content.decode()
+    assert "works on the next request." in page
