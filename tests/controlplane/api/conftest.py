@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 from django.test import Client
@@ -11,6 +13,13 @@ from controlplane.accounts.models import User
 from controlplane.accounts.tokens import TokenTerms, issue_token
 
 Caller = Callable[..., Client]
+API = "/api/v1"
+
+
+def sent(client: Client, method: str, path: str, body: Any = None, **headers: str) -> Any:
+    text = json.dumps(body) if body is not None else ""
+    named = {name.replace("_", "-"): value for name, value in headers.items()}
+    return client.generic(method, API + path, text, content_type="application/json", headers=named)
 
 
 @pytest.fixture
