@@ -36,7 +36,7 @@ class AuditEvent(models.Model):
     uid = uid_field("aud")
     seq = models.BigIntegerField(unique=True)
     at = models.DateTimeField(default=timezone.now)
-    organisation_uid = models.CharField(max_length=32, blank=True, db_index=True)
+    organisation_uid = models.CharField(max_length=32, blank=True)
     actor_kind = models.CharField(max_length=6, default="system")
     actor_uid = models.CharField(max_length=32, blank=True)
     actor_label = models.CharField(max_length=LONGEST_ACTOR)
@@ -54,6 +54,10 @@ class AuditEvent(models.Model):
 
     class Meta:
         ordering = ("-seq",)
+        indexes = (
+            models.Index(fields=("organisation_uid", "seq"), name="trail_of_an_organisation"),
+            models.Index(fields=("organisation_uid", "action"), name="trail_actions"),
+        )
 
     def __str__(self) -> str:
         return f"{self.actor_label} {self.action} {self.object_label}"

@@ -88,6 +88,12 @@ def _during(filters: Filters) -> Q:
     return since & (Q(at__lt=filters.until) if filters.until else Q())
 
 
+def actions(organisations: Collection[str] | None) -> QuerySet[AuditEvent, str]:
+    """The names of everything that was done there, sorted."""
+    names = _visible(organisations).order_by("action").values_list("action", flat=True)
+    return names.distinct()
+
+
 @dataclass(frozen=True, slots=True)
 class Verification:
     """events: how many hold together from the first on. broken_at: the seq where they stop to,

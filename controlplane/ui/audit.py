@@ -15,7 +15,6 @@ from django.utils import timezone
 from django.views.decorators.http import require_safe
 
 from controlplane.audit import queries
-from controlplane.audit.models import AuditEvent
 from controlplane.audit.queries import Filters
 from controlplane.digits import whole
 from controlplane.ui.access import scope_for
@@ -92,7 +91,7 @@ class Proof:
 def audit(request: PersonRequest) -> HttpResponse:
     """?before= continues below an event; ?verify walks the chain."""
     visible = scope_for(request, "audit:read").trail()
-    form = TrailForm(_actions(visible), request.GET)
+    form = TrailForm(list(queries.actions(visible)), request.GET)
     form.is_valid()
     filters, before = form.filters(), whole(request.GET.get("before", ""), None)
     found = queries.trail(visible, filters, before=before)
@@ -123,13 +122,6 @@ def _export(filters: Filters) -> str:
     }
     query = urlencode({name: value for name, value in asked.items() if value})
     return f"/api/v1/audit/export?{query}" if query else "/api/v1/audit/export"
-
-
-def _actions(visible: Collection[str] | None) -> list[str]:
-    events = AuditEvent.objects.order_by("action")
-    if visible is not None:
-        events = events.filter(organisation_uid__in=visible)
-    return list(events.values_list("action", flat=True).distinct())
 
 
 def _chips(asked: dict[str, str]) -> list[Chip]:

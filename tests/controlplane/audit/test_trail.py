@@ -3,13 +3,17 @@
 from __future__ import annotations
 
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pytest
 from django.db import DatabaseError, connection, transaction
+from django.db.models import QuerySet
 
 from controlplane.accounts.models import Tenant
 from controlplane.audit.models import AuditEvent
+from controlplane.audit.queries import Filters, actions, matching
 from controlplane.configs.models import ConfigVersion, EffectiveRevision
 from controlplane.immutability import SQLITE
 
@@ -45,3 +49,25 @@ def test_a_deleted_row_is_refused_by_the_same_trigger(tmp_path: Path) -> None:
 
         with pytest.raises(sqlite3.IntegrityError, match="written once"):
             database.execute("DELETE FROM once")
+
+
+@pytest.mark.parametrize(
+    ("asked", "index"),
+    [
+        pytest.param(lambda: actions(None), "trail_actions", id="what was done"),
+        pytest.param(lambda: actions(["org_1"]), "trail_actions", id="what was done there"),
+        pytest.param(
+            lambda: matching(["org_1"], Filters()).order_by("-seq")[:51],
+            "trail_of_an_organisation",
+            id="the newest events there",
+        ),
+    ],
+)
+def test_a_page_of_the_trail_reads_no_more_of_it_than_it_shows(
+    db: None, asked: Callable[[], QuerySet[Any, Any]], index: str
+) -> None:
+    if connection.vendor == "postgresql":
+        with connection.cursor() as cursor:  # so small a table it would read whole
+            cursor.execute("SET LOCAL enable_seqscan = off; SET LOCAL enable_sort = off")
+
+    assert index in asked().explain()
