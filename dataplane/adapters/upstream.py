@@ -110,9 +110,8 @@ class UpstreamClient:
         self._session: aiohttp.ClientSession | None = None
 
     async def start(self) -> None:
-        timeout = aiohttp.ClientTimeout(
-            total=None, sock_connect=self._settings.connect_timeout_s, sock_read=None
-        )
+        # Looking up the name included, which may take as long as connecting.
+        timeout = aiohttp.ClientTimeout(total=None, connect=self._settings.connect_timeout_s)
         connector = aiohttp.TCPConnector(
             limit=0,
             keepalive_timeout=KEEP_ALIVE_S,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 from collections.abc import Sequence
 from pathlib import Path
@@ -95,6 +96,31 @@ async def test_the_connection_goes_to_the_address_that_was_checked(
     (sent,) = simulator.requests
     hosts = [value for name, value in sent.headers if name.lower() == b"host"]
     assert [host.partition(b":")[0] for host in hosts] == [b"api.example"]
+
+
+class Silent(Answers):
+    """A name server that never answers."""
+
+    async def resolve(self, host: str, port: int = 0, family: int = 0) -> list[ResolveResult]:
+        await asyncio.Event().wait()
+        raise AssertionError("the event is never set")
+
+
+async def test_a_name_server_that_is_silent_is_waited_for_no_longer_than_a_connection(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("dataplane.adapters.resolving.ThreadedResolver", Silent)
+    client = UpstreamClient(Settings(tmp_path, connect_timeout_s=0.2, first_byte_timeout_s=600))
+    await client.start()
+
+    try:
+        async with asyncio.timeout(20):
+            with pytest.raises(UpstreamError) as given_up:
+                await client.send("POST", "https://api.example/v1/messages", [], b"{}")
+    finally:
+        await client.close()
+
+    assert given_up.value.name == "upstream_timeout"
 
 
 async def test_what_is_refused_is_not_tried_twice(
