@@ -15,7 +15,7 @@ from controlplane.telemetry.inserting import insert
 from controlplane.telemetry.live_rows import tell
 from controlplane.telemetry.lives import At, keep_markers, turns
 from controlplane.telemetry.models import ComponentRun, ContentBlob, RequestRecord
-from controlplane.telemetry.record_rows import request_row, run_rows, uid_of
+from controlplane.telemetry.record_rows import request_row, run_rows, storable, uid_of
 from controlplane.telemetry.sequence import admitted, shift_of
 from dataplane.core.uplink import Batch
 
@@ -34,7 +34,7 @@ def ingest(batch: Batch, *, received_at: int) -> bool:
         additions = Additions()
         for delta in deltas:
             additions.add(delta)
-        rows = [(row.at + shift, row) for row in consented(batch.rows)]
+        rows = [(row.at + shift, storable(row)) for row in consented(batch.rows)]
         _keep(batch, rows, additions)
         additions.write()
         tell(deltas, rows, now=received_at)

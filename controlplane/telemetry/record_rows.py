@@ -7,10 +7,26 @@ from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
+from msgspec.structs import replace
+
 from controlplane.telemetry.inserting import Row
 from controlplane.telemetry.queries.losses import MISSING
 from controlplane.telemetry.usd import nano
 from dataplane.core.uplink import Batch, ComponentRow, RequestRow
+
+LONGEST = {"session": 128, "thread": 128, "model": 128, "error_type": 64}
+MARKER_MAX = 64
+
+
+def storable(row: RequestRow) -> RequestRow:
+    """With the text of clients as every database takes it: without NUL, and cut to its column."""
+    calls = [replace(call, id=_text(call.id, MARKER_MAX)) for call in row.recoveries]
+    texts = {name: _text(getattr(row, name), most) for name, most in LONGEST.items()}
+    return replace(row, recoveries=calls, **texts)
+
+
+def _text(said: str, most: int) -> str:
+    return said.replace("\0", "\N{REPLACEMENT CHARACTER}")[:most]
 
 
 def uid_of(row: RequestRow) -> str:

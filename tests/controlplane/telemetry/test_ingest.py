@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from decimal import Decimal
+from typing import Any
 
 import pytest
 from django.db.models import Sum
@@ -184,6 +185,28 @@ def test_rows_that_a_node_dropped_are_remembered_and_their_counters_count() -> N
     gap = TelemetryGap.objects.get()
     assert (gap.kind, gap.rows) == ("rows", 49)
     assert requests_counted() == 50
+
+
+@pytest.mark.parametrize(
+    ("said", "column", "kept"),
+    [
+        ({"model": "claude\0x"}, "model", "claude\N{REPLACEMENT CHARACTER}x"),
+        ({"session": "s\0"}, "session_uid", "s\N{REPLACEMENT CHARACTER}"),
+        ({"error_type": "e" * 500}, "error_code", "e" * 64),
+        (
+            {"recoveries": [RecoveryRow("\0" + "f" * 500, "malformed")]},
+            "recoveries",
+            [{"id": "\N{REPLACEMENT CHARACTER}" + "f" * 63, "found": "malformed"}],
+        ),
+    ],
+)
+def test_text_of_a_client_that_a_database_refuses_is_kept_as_it_takes_it(
+    said: dict[str, Any], column: str, kept: object
+) -> None:
+    """PostgreSQL takes no NUL and nothing that is too long: the batch would come for ever."""
+    ingest(batch(1, [row(1, **said)]), received_at=NOW)
+
+    assert getattr(RequestRecord.objects.get(), column) == kept
 
 
 def test_unknown_cost_is_kept_as_unknown() -> None:  # 08 A-06

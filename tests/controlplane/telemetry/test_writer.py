@@ -80,6 +80,19 @@ def test_what_is_no_batch_is_refused_for_good(running: Writer) -> None:
         running.submit(b'{"seq":"one"}').result()
 
 
+def test_a_batch_that_no_database_can_store_is_refused_for_good_and_is_a_gap(
+    running: Writer,
+) -> None:
+    running.submit(sent(1)).result()
+    with pytest.raises(RejectedError, match=r"OverflowError|DataError"):
+        running.submit(written(batch(2, [row(2, tokens_before=2**70)]))).result()
+
+    assert running.submit(sent(3)).result()
+
+    gap = TelemetryGap.objects.get()
+    assert (gap.from_seq, gap.to_seq) == (2, 2)
+
+
 def test_a_batch_of_more_than_a_mebibyte_is_refused(running: Writer) -> None:
     with pytest.raises(RejectedError):
         running.submit(b" " * (BATCH_MAX_BYTES + 1))
