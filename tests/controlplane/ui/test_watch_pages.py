@@ -138,6 +138,19 @@ def test_a_session_shows_its_turns_and_what_was_taken_out(everyone: Client, tena
     assert "&lt;&lt;cg:c9f0f895fb98ab91&gt;&gt;" in page
 
 
+def test_a_session_names_what_its_savings_are_a_share_of(everyone: Client, tenant: Tenant) -> None:
+    known = {"attempted_tokens": 40_000, "fresh_input": 1_000, "cache_write": 5_014}
+    a_session(tenant.uid, **known)
+    a_session(tenant.uid, "s2", turns=1, attempted_tokens=None, cache_read=0)
+
+    page = text_of(everyone, f"/sessions/{tenant.uid}/s1")
+    shares = re.findall(r'class="v">([\d.]+)<', page)
+    assert shares == ["75.0", "50.0", "33.3", "6.7"]
+    assert "of the 40,000 tokens it was allowed to touch" in page
+    older = text_of(everyone, f"/sessions/{tenant.uid}/s2").split('id="ratios"')[1]
+    assert older.split("</section>")[0].count("no data") == 2
+
+
 def test_filters_that_hide_everything_say_so(everyone: Client, tenant: Tenant) -> None:
     a_session(tenant.uid)
 
