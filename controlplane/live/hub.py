@@ -172,6 +172,18 @@ class Hub:
                         await self._look()
             except DatabaseError:
                 log.warning("live.postponed", exc_info=True)
+            except Exception:
+                # A fault of ours: whoever reads sees it healed by the page, and the stream goes on.
+                log.exception("live.look_failed")
+                await self._skip()
+
+    async def _skip(self) -> None:
+        """Past what could not be shown; everybody reads their page anew."""
+        try:
+            newest = await self.query(self._log.newest)
+        except DatabaseError:
+            return  # the next look fails in the same way, and is here again
+        self._begin_at(newest)
 
     async def _look(self) -> None:
         """Raises DatabaseError; then everybody is told of the same messages by the next look."""
@@ -195,8 +207,10 @@ class Hub:
     async def _follow_a_new_log(self) -> None:
         """A database that was deleted and made anew counts from one again."""
         newest = await self.query(self._log.newest)
-        if newest >= self._seen:
-            return
+        if newest < self._seen:
+            self._begin_at(newest)
+
+    def _begin_at(self, newest: int) -> None:
         self._seen = newest
         for reader in self._readers:
             if reader.joined:

@@ -41,15 +41,16 @@ class MemoryLog:
 class Builder:
     """Frames the messages as they are, and remembers for which views it was asked.
 
-    fails: how often the database does not answer first.
+    fails: how often it raises first; error: what.
     """
 
-    def __init__(self, fails: int = 0) -> None:
+    def __init__(self, fails: int = 0, error: Exception | None = None) -> None:
         self.asked: list[View] = []
         self._fails = fails
+        self._error = error or OperationalError("database is locked")
 
     def __call__(self, view: View, messages: Sequence[Message]) -> Sequence[Frame]:
         self.asked.append(view)
         if len(self.asked) <= self._fails:
-            raise OperationalError("database is locked")
+            raise self._error
         return [framed(message) for message in messages]

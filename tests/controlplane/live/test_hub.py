@@ -198,6 +198,20 @@ async def test_what_could_not_be_built_once_arrives_with_the_next_look(log: Memo
     await hub.stop()
 
 
+async def test_a_message_that_cannot_be_built_ends_no_stream(log: MemoryLog) -> None:
+    hub = Hub(log, Builder(fails=1, error=ValueError("a fault of ours")), everybody, look_s=0.01)
+    hub.start()
+    reader = await joined(hub)
+    log.append("component.mask", key="which cannot be shown")
+
+    found = await read_until(reader, lambda frames: "resync" in kinds(frames))
+    assert json.loads(found[-1].payload) == {"reason": "gap", "seq": 1}
+
+    log.append("component.mask", key="the next")
+    assert seqs(await read_until(reader, lambda frames: bool(seqs(frames)))) == [2]
+    await hub.stop()
+
+
 async def test_a_reader_that_is_too_far_behind_reads_anew_instead_of_everything() -> None:
     log = MemoryLog()
     for n in range(MOST_REPLAYED + 1):
