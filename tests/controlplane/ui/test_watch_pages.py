@@ -139,8 +139,7 @@ def test_a_session_shows_its_turns_and_what_was_taken_out(everyone: Client, tena
 
 
 def test_a_session_names_what_its_savings_are_a_share_of(everyone: Client, tenant: Tenant) -> None:
-    known = {"attempted_tokens": 40_000, "fresh_input": 1_000, "cache_write": 5_014}
-    a_session(tenant.uid, **known)
+    a_session(tenant.uid, attempted_tokens=40_000, fresh_input=1_000, cache_write=5_014)
     a_session(tenant.uid, "s2", turns=1, attempted_tokens=None, cache_read=0)
 
     page = text_of(everyone, f"/sessions/{tenant.uid}/s1")
