@@ -31,9 +31,12 @@ def array_of(items: Iterable[bytes]) -> bytes:
 def joined(literals: Iterable[bytes]) -> bytes:
     """One string literal out of several; null and absent ones add nothing.
 
-    A surrogate pair that was cut between two pieces is whole again.
+    A surrogate pair that was cut between two pieces is whole again. Raises msgspec.DecodeError
+    for anything but a string: some providers stream lists of parts where others stream text.
     """
     pieces = [literal for literal in literals if literal and literal != NULL]
+    if not all(literal.startswith(b'"') for literal in pieces):
+        raise msgspec.DecodeError("a piece is no string")
     return b'"' + b"".join(piece[1:-1] for piece in pieces) + b'"'
 
 

@@ -85,7 +85,7 @@ class SpliceRelay(Relay):
         if self._round.cut is None:
             outcome = Outcome.OVERSIZE if self._oversize else Outcome.OK
             return self._deliver(tail, outcome)
-        return self._decided()
+        return self._decided(tail)
 
     def continuation(self, results: Sequence[ToolResult]) -> tuple[bytes, ...]:
         if self._reply is None:
@@ -199,15 +199,15 @@ class SpliceRelay(Relay):
             return self._deliver(withheld + tail, Outcome.ERROR)
         return self._deliver(withheld + self._failure(tail), Outcome.TRUNCATED)
 
-    def _decided(self) -> Verdict:
+    def _decided(self, tail: bytes) -> Verdict:
         reply = self._rebuilt(self._round.events)
         outcome = handed_over_as(
             reply, stop_reason=self.stop_reason, continuations=self._continuations
         )
         if outcome is not None:
-            return self._deliver(self._give_withheld(), outcome)
+            return self._deliver(self._give_withheld() + tail, outcome)
         withheld = self._round.withheld
         self._reply = reply
-        self._fallback = [self._written(event) for event in withheld]
+        self._fallback = [*(self._written(event) for event in withheld), tail]
         self._fallback_ending = [self._written(event) for event in self._ending(withheld)]
         return Answer(reply.calls)

@@ -152,3 +152,36 @@ def test_an_error_chunk_on_a_relayed_openai_stream_makes_it_an_error() -> None:
 
     assert played.client == script.body
     assert (played.outcome, played.relay.error_type) == ("error", "server_error")
+
+
+@pytest.mark.parametrize("piece", [[{"type": "text", "text": "Hi"}], {"text": "Hi"}, 5, True])
+def test_a_turn_whose_text_is_no_text_is_handed_over_and_not_echoed(piece: object) -> None:
+    """Some providers stream lists of parts; joined like text they would be no JSON at all."""
+    script = openai(delta(content=piece), call_chunks(0), reason="tool_calls")
+
+    played = play(stream_relay(CHAT), script)
+
+    assert played.client == script.body
+    assert played.outcome == "bail"
+    assert played.requests == []
+
+
+TAIL = b'data: {"id":"chatcmpl-1","choices":[],"usage":{"prompt_tokens":1,"completion_tokens":2}}'
+
+
+@pytest.mark.parametrize(
+    ("other", "outcome"),
+    [
+        pytest.param(call_chunks(1, name="bash", call_id="call_2"), "bail", id="handed over"),
+        pytest.param(b"", "next_failed", id="continuation refused"),
+    ],
+)
+def test_bytes_behind_the_last_event_reach_the_client_with_what_was_withheld(
+    other: bytes, outcome: str
+) -> None:
+    script = Script([ROLE, call_chunks(0), other, finish("tool_calls"), TAIL])
+
+    played = play(stream_relay(CHAT), script, None)
+
+    assert played.client == script.body
+    assert played.outcome == outcome
