@@ -15,13 +15,14 @@ from django.db import transaction
 from django.db.models import ProtectedError, QuerySet
 
 from controlplane.accounts.models import Organisation, SecondFactor, Secret, Tenant
-from controlplane.accounts.scopes import person_behind
+from controlplane.accounts.scopes import Scope, person_behind
 from controlplane.accounts.sealing import Keyring, Sealed, SealError
 from controlplane.audit.actions import Actor, Subject, record
 from controlplane.fleet.hints import hint
 
 Owner = Organisation | Tenant | None
 LONGEST_VALUE = 8192
+WRITE = "secret:write"
 
 
 class UnreadableSecretsError(RuntimeError):
@@ -43,6 +44,12 @@ class SecretRow:
     updated_at: datetime
     updated_by: str
     used_by: Sequence[str]
+
+
+def may_write(scope: Scope, secret: Secret) -> bool:
+    if secret.tenant is not None:
+        return scope.may(WRITE, secret.tenant)
+    return scope.may_in(WRITE, secret.organisation)
 
 
 @transaction.atomic

@@ -17,7 +17,7 @@ from controlplane.api.operations import operation
 from controlplane.api.refusals import not_found
 
 router = Router(tags=["secrets"])
-WRITE = "secret:write"
+WRITE = vault.WRITE
 
 
 @operation(
@@ -31,13 +31,7 @@ def list_secrets(request: HttpRequest) -> dict[str, Any]:
 
 def _reached(scope: Scope) -> list[Secret]:
     rows = Secret.objects.select_related("organisation", "tenant__organisation", "updated_by")
-    return [row for row in rows.prefetch_related("upstreams") if _may_write(scope, row)]
-
-
-def _may_write(scope: Scope, secret: Secret) -> bool:
-    if secret.tenant is not None:
-        return scope.may(WRITE, secret.tenant)
-    return scope.may_in(WRITE, secret.organisation)
+    return [row for row in rows.prefetch_related("upstreams") if vault.may_write(scope, row)]
 
 
 def _shown(secret: Secret) -> schemas.SecretOut:
@@ -89,6 +83,6 @@ def end_secret(request: HttpRequest, uid: str) -> Any:
 def _secret(request: HttpRequest, uid: str) -> Secret:
     rows = Secret.objects.select_related("organisation", "tenant__organisation")
     found = rows.filter(uid=plain(uid)).first()
-    if found is None or not _may_write(scope_of(request), found):
+    if found is None or not vault.may_write(scope_of(request), found):
         raise not_found()
     return found

@@ -24,7 +24,7 @@ from controlplane.ui.asking import Crumb, Question, ask
 from controlplane.ui.frame import PersonRequest, page
 from controlplane.ui.upstream_forms import KINDS, SecretForm, SecretValueForm
 
-WRITE = "secret:write"
+WRITE = vault.WRITE
 HERE = "ui:secrets"
 ASKED = ["GET", "HEAD", "POST"]
 
@@ -128,15 +128,9 @@ def _secret_of(request: PersonRequest, uid: str) -> Secret:
     owners = Secret.objects.select_related("organisation", "tenant__organisation")
     found = owners.filter(uid=uid).first()
     scope = scope_of_request(request)
-    if found is None or not _may_write(scope, found):
+    if found is None or not vault.may_write(scope, found):
         raise Http404
     return found
-
-
-def _may_write(scope: Scope, secret: Secret) -> bool:
-    if secret.tenant is not None:
-        return scope.may(WRITE, secret.tenant)
-    return scope.may_in(WRITE, secret.organisation)
 
 
 def _around() -> dict[str, Any]:
