@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from http import HTTPStatus
 
 from dataplane.adapters.http import Decoder
 from dataplane.adapters.ticket import Ticket
@@ -45,7 +46,9 @@ class ClientAnswer:
 
     async def _start(self, *, length: int | None) -> None:
         self._started = True
-        changed = self._inspects or self.decodes
+        # A 304 names the length of a body that does not come, and the server would miss it.
+        has_no_body = self.response.status == HTTPStatus.NOT_MODIFIED
+        changed = self._inspects or self.decodes or has_no_body
         headers = client_headers(
             self.response.headers, changed=changed, streams=self._record.streamed
         )
@@ -54,7 +57,8 @@ class ClientAnswer:
             headers += self._record.report.headers
         if self._ignored is not None:
             headers.append(self._ignored.header)
-        if length is not None and changed and not self._record.streamed:
+        has_length = changed and not (has_no_body or self._record.streamed)
+        if length is not None and has_length:
             headers.append((b"content-length", b"%d" % length))
         await self._call.start(self.response.status, headers)
 

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from tests.dataplane.core.build import anthropic_body
 from tests.dataplane.gateway import TA
-from tests.dataplane.gateway_cases.served import LONG, Serve, Served, with_output
+from tests.dataplane.gateway_cases.served import AGENT, LONG, Serve, Served, with_output
 from tests.dataplane.recovery_cases.scripted import X4000, X4000_ID, Json, x
 from tests.patience import PATIENCE_MS, PATIENCE_S, until
 
@@ -317,6 +317,19 @@ async def test_a_header_that_no_server_may_write_costs_itself_and_not_the_answer
     assert "x-odd" not in answer.headers
     assert answer.headers["x-good"] == "caf\xe9"
     assert len(answer.headers["x-long"]) == 20_000
+    assert await serves(served)
+
+
+async def test_an_answer_without_its_body_may_name_its_length(
+    served: Served, caplog: pytest.LogCaptureFixture
+) -> None:
+    said = b'HTTP/1.1 304 Not Modified\r\netag: "a"\r\ncontent-length: 10\r\n\r\n'
+    async with answering(served, said):
+        headers = AGENT | {"if-none-match": '"a"'}
+        answer = await served.send("GET", "/v1/models", headers=headers)
+
+    assert (answer.status_code, answer.headers["etag"]) == (304, '"a"')
+    assert [record for record in caplog.records if record.levelname == "ERROR"] == []
     assert await serves(served)
 
 
