@@ -94,7 +94,9 @@ def _strip(found: Counted, node: Stats | None, *, is_open: bool) -> Safety:
     """From what was reported; while that cannot be read, from the memory of the node."""
     if found.state is State.UNKNOWN or (node is None and not found.stats):
         return safety(node, has_open_loss=is_open)
-    held = {name: node[name] for name in HELD if name in node} if node else {}
+    # A store tells what it holds once it was written to: until then a new process says 0 for it.
+    known = node if node and figures.all_requests(node) else {}
+    held = {name: known[name] for name in HELD if name in known}
     whole = not (found.covered.silent or found.covered.lost_batches)
     return safety({**found.stats, **held}, is_whole=whole, has_open_loss=is_open)
 

@@ -75,6 +75,18 @@ def test_a_manager_sees_what_all_nodes_reported_although_this_process_has_just_b
     assert 'class="v">40.5<' in page  # gross of what it was allowed to touch
 
 
+def test_what_a_new_process_holds_is_not_known_before_its_first_request(
+    browser: Browser, manager: User, tenant: Tenant, node: Register
+) -> None:
+    traffic(tenant.uid, **BUSY)
+    store = {"stash_live": 0, "stash_capacity": 100_000}
+    node(FakeNode(NOTHING | store))
+
+    assert 'id="held">no data<' in text_of(browser(manager))
+    node(FakeNode(NOTHING | store | {"stash_live": 135, "all_requests": 1}))
+    assert 'id="held">135<' in text_of(browser(manager))
+
+
 def test_figures_are_those_of_the_window_that_is_chosen(
     browser: Browser, manager: User, tenant: Tenant, node: Register
 ) -> None:
