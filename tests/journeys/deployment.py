@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import atexit
+import functools
 import json
 import os
+import shutil
 import signal
+import socket
 import sqlite3
 import subprocess
 import sys
+import tempfile
 import urllib.request
 from collections.abc import Iterator, Mapping
 from contextlib import closing, contextmanager
@@ -19,6 +24,7 @@ from tests.servers import free_port
 
 ROOT = Path(__file__).resolve().parents[2]
 EMAIL, PASSWORD = "admin@example.com", "a password for tests"
+ADMIN = {"HEADRACE_ADMIN_EMAIL": EMAIL, "HEADRACE_ADMIN_PASSWORD": PASSWORD}
 # Signs in `people` managers and says the keys of their sessions.
 SESSIONS = """
 import json
@@ -26,7 +32,6 @@ from django.conf import settings
 from django.test import Client
 from controlplane.accounts.members import set_member
 from controlplane.accounts.models import User
-from tests.patience import PATIENCE_S
 keys = []
 for n in range({people}):
     user = User.objects.create_user(f"reader{{n}}@example.com", None)
@@ -52,28 +57,69 @@ def wait_for(url: str, server: subprocess.Popen[bytes], log: Path) -> None:
     blocking_until(answers)
 
 
+@functools.cache
+def provider_url() -> str:
+    """A simulated provider, which all deployments of this process share."""
+    port = free_port()
+    command = [sys.executable, "-m", "dataplane.simulator", "--port", str(port)]
+    provider = subprocess.Popen(command, cwd=ROOT, stdout=subprocess.DEVNULL)
+
+    def stop() -> None:
+        provider.terminate()
+        provider.wait(timeout=PATIENCE_S)
+
+    atexit.register(stop)
+
+    def listens() -> bool:
+        with socket.socket() as probe:
+            return probe.connect_ex(("127.0.0.1", port)) == 0
+
+    blocking_until(listens)
+    return f"http://127.0.0.1:{port}"
+
+
+@functools.cache
+def bootstrapped(document: Path | None) -> tuple[Path, str]:
+    """The data directory of a new deployment and the key of its tenant, whose document it is.
+
+    It is copied for each of them: making one takes as long as starting it.
+    """
+    folder = Path(tempfile.mkdtemp(prefix="headrace-"))
+    atexit.register(shutil.rmtree, folder)
+    upstreams = [f"--upstream={dialect}={provider_url()}" for dialect in ("anthropic", "openai")]
+    options = ["--json", f"--document={document}"] if document else ["--json"]
+    made = manage({**ADMIN, "HEADRACE_DATA_DIR": str(folder / "var")},
+                  "bootstrap", "--tenant=orchid", *upstreams, *options)  # fmt: skip
+    return folder / "var", json.loads(made)["data_plane_key"]
+
+
+def manage(env: Mapping[str, str], *command: str) -> str:
+    """What the command prints."""
+    return subprocess.run(
+        [sys.executable, "manage.py", *command],
+        cwd=ROOT, env={**os.environ, **env},  # noqa: TID251  a child process needs all of it
+        check=True, capture_output=True, text=True,
+    ).stdout  # fmt: skip
+
+
 class Deployment:
-    """A gateway and a simulated provider behind it."""
+    """A gateway in front of a simulated provider."""
 
     def __init__(self, folder: Path, document: Path | None = None, **more: str) -> None:
         """document: of the tenant. more: for the environment."""
-        self.port, provider = free_port(), free_port()
+        self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.folder = folder
-        self._env = os.environ | {  # noqa: TID251  a child process needs all of it
+        self._env = {
+            **ADMIN,
             "HEADRACE_DATA_DIR": str(folder / "var"),
             "HEADRACE_BIND": f"127.0.0.1:{self.port}",
-            "HEADRACE_ADMIN_EMAIL": EMAIL,
-            "HEADRACE_ADMIN_PASSWORD": PASSWORD,
             # A busy machine may take longer than agents would be made to wait.
             "HEADRACE_STORE_COMMIT_TIMEOUT_MS": str(PATIENCE_MS),
             **more,
         }
-        upstreams = [f"--upstream={d}=http://127.0.0.1:{provider}" for d in ("anthropic", "openai")]
-        options = ["--json", f"--document={document}"] if document else ["--json"]
-        made = json.loads(self._manage("bootstrap", "--tenant=orchid", *upstreams, *options))
-        self.key: str = made["data_plane_key"]
-        self._provider = self._start("-m", "dataplane.simulator", "--port", str(provider))
+        made, self.key = bootstrapped(document)
+        shutil.copytree(made, folder / "var")
         self._gateway: subprocess.Popen[bytes] | None = None
 
     @property
@@ -82,10 +128,14 @@ class Deployment:
         return self._gateway.pid
 
     def start(self) -> None:
-        self._gateway = self._start(
-            "-m", "uvicorn", "controlplane.asgi:application", "--port", str(self.port)
-        )
-        wait_for(f"{self.url}/login", self._gateway, self.folder / "uvicorn.log")
+        serve = ["-m", "uvicorn", "controlplane.asgi:application", "--port", str(self.port)]
+        env = {**os.environ, **self._env}  # noqa: TID251  a child process needs all of it
+        file = self.folder / "uvicorn.log"
+        with file.open("ab") as log:
+            self._gateway = subprocess.Popen(
+                [sys.executable, *serve], cwd=ROOT, env=env, stdout=log, stderr=log
+            )
+        wait_for(f"{self.url}/login", self._gateway, file)
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> None:
         assert self._gateway is not None
@@ -96,8 +146,6 @@ class Deployment:
     def close(self) -> None:
         if self._gateway is not None:
             self.end()
-        self._provider.terminate()
-        self._provider.wait(timeout=PATIENCE_S)
 
     def ask(
         self,
@@ -148,21 +196,9 @@ class Deployment:
 
     def sessions(self, people: int) -> list[str]:
         """Of so many people who are signed in."""
-        printed = self._manage("shell", "-v", "0", "-c", SESSIONS.format(people=people))
+        printed = manage(self._env, "shell", "-v", "0", "-c", SESSIONS.format(people=people))
         keys: list[str] = json.loads(printed.splitlines()[-1])
         return keys
-
-    def _manage(self, *command: str) -> str:
-        return subprocess.run(
-            [sys.executable, "manage.py", *command],
-            cwd=ROOT, env=self._env, check=True, capture_output=True, text=True,
-        ).stdout  # fmt: skip
-
-    def _start(self, *command: str) -> subprocess.Popen[bytes]:
-        with (self.folder / f"{command[1]}.log").open("ab") as log:
-            return subprocess.Popen(
-                [sys.executable, *command], cwd=ROOT, env=self._env, stdout=log, stderr=log
-            )
 
 
 @contextmanager

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sqlite3
 import urllib.request
+import uuid
 from collections.abc import Iterator
 from contextlib import closing, contextmanager
 from pathlib import Path
@@ -52,7 +53,7 @@ def ask(url: str, key: str, messages: list[dict[str, Any]], *rounds: dict[str, A
         "x-api-key": "sk-test",
         "anthropic-version": "2023-06-01",
         "content-type": "application/json",
-        "x-sim-script": script_header(*rounds, id=f"loss of {len(messages)}"),
+        "x-sim-script": script_header(*rounds, id=str(uuid.uuid4())),
     }
     to = f"{url}/anthropic/v1/messages"
     request = urllib.request.Request(to, json.dumps(body).encode(), headers)  # noqa: S310

@@ -48,9 +48,7 @@ def worker(deployment: Deployment, broker: str) -> Iterator[subprocess.Popen[byt
 @pytest.fixture
 def deployment(tmp_path: Path) -> Deployment:
     made = Deployment(tmp_path)
-    for alias in ("default", "telemetry"):
-        done = made.run("manage.py", "migrate", "--database", alias, "-v", "0")
-        assert done.returncode == 0, done.stderr
+    made.bootstrap("--tenant", "orchid", "--upstream", "anthropic=http://127.0.0.1:1")
     return made
 
 

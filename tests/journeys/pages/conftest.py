@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
-import subprocess
-import sys
 import time
 import urllib.request
 from collections.abc import Iterator
@@ -18,12 +15,9 @@ from typing import Any
 import pytest
 from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, sync_playwright
 
-from tests.journeys.deployment import wait_for
+from tests.journeys.deployment import EMAIL, PASSWORD, deployment
 from tests.patience import PATIENCE_MS, PATIENCE_S
-from tests.servers import free_port
 
-ROOT = Path(__file__).resolve().parents[3]
-EMAIL, PASSWORD = "admin@example.com", "a password for tests"
 # What Chromium needs to run as root and to leave the network alone (06 section 13).
 CHROMIUM = [
     "--no-sandbox",
@@ -90,46 +84,10 @@ class Gateway:
 
 
 @contextmanager
-def process(*command: str, env: dict[str, str], log: Path) -> Iterator[subprocess.Popen[bytes]]:
-    with log.open("wb") as out:
-        running = subprocess.Popen(
-            [sys.executable, *command], cwd=ROOT, env=env, stdout=out, stderr=out
-        )
-        try:
-            yield running
-        finally:
-            running.terminate()
-            running.wait(timeout=PATIENCE_S)
-
-
-@contextmanager
 def running_gateway(folder: Path) -> Iterator[Gateway]:
-    """A new deployment in the folder, and a simulated provider behind it."""
-    provider, port = free_port(), free_port()
-    url = f"http://127.0.0.1:{port}"
-    env = os.environ | {  # noqa: TID251  a child process needs all of it
-        "HEADRACE_DATA_DIR": str(folder / "var"),
-        "HEADRACE_BIND": f"127.0.0.1:{port}",
-        "HEADRACE_ADMIN_EMAIL": EMAIL,
-        "HEADRACE_ADMIN_PASSWORD": PASSWORD,
-        # A busy machine may take longer than agents would be made to wait.
-        "HEADRACE_STORE_COMMIT_TIMEOUT_MS": str(PATIENCE_MS),
-    }
-    upstream = f"anthropic=http://127.0.0.1:{provider}"
-    command = ("manage.py", "bootstrap", "--tenant", "orchid", "--upstream", upstream, "--json")
-    made = json.loads(
-        subprocess.run(
-            [sys.executable, *command], cwd=ROOT, env=env, check=True, capture_output=True
-        ).stdout
-    )
-    logs = folder / "provider.log", folder / "gateway.log"
-    serve = ("-m", "uvicorn", "controlplane.asgi:application", "--port", str(port))
-    with (
-        process("-m", "dataplane.simulator", "--port", str(provider), env=env, log=logs[0]),
-        process(*serve, env=env, log=logs[1]) as server,
-    ):
-        wait_for(f"{url}/login", server, logs[1])
-        yield Gateway(url, made["tenant"], made["data_plane_key"])
+    """A new deployment in the folder."""
+    with deployment(folder) as running:
+        yield Gateway(running.url, "orchid", running.key)
 
 
 @pytest.fixture(scope="session")

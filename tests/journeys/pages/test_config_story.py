@@ -11,7 +11,8 @@ from typing import Any
 import pytest
 from playwright.sync_api import Locator, Page, expect
 
-from tests.journeys.pages.conftest import ROOT, Gateway
+from tests.journeys.deployment import ROOT
+from tests.journeys.pages.conftest import Gateway
 
 pytestmark = pytest.mark.browser
 
