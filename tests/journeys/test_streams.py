@@ -107,9 +107,11 @@ async def test_two_hundred_pages_see_every_cursor_and_resume_after_the_server_wa
 
     async with asyncio.TaskGroup() as group:
         await opened(pages, gateway.port, group)
-        for n in range(ASKED):
+        first = 1  # or with the warm-up, when that is in the same bucket
+        for n in range(ASKED):  # each seen before the next: a slow page skips what is replaced
             await asyncio.to_thread(gateway.ask, f"Question {n}")
-            await settled(pages, n + 1)  # a slow page skips figures that newer ones replace
+            await settled(pages, first + n)
+            first = pages[0].counted - n
         more = memory_kib(gateway.pid) - before
         await asyncio.to_thread(gateway.end, signal.SIGKILL)
 
