@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import gc
 import weakref
 from collections.abc import Iterator
@@ -13,6 +12,7 @@ import pytest
 from dataplane.adapters import garbage
 from dataplane.adapters.garbage import Garbage
 from tests.dataplane.gateway import gateway, tenants
+from tests.patience import until
 
 OLDEST = 2
 
@@ -57,9 +57,7 @@ async def test_garbage_that_grew_old_is_found_by_the_clock(
         left = weakref.ref(circle[0])
         del circle
 
-        async with asyncio.timeout(10):
-            while left() is not None:  # noqa: ASYNC110  nobody announces it
-                await asyncio.sleep(0.01)
+        await until(lambda: left() is None)
     finally:
         schedule.stop()
 

@@ -18,6 +18,7 @@ from dataplane.settings import Settings
 from dataplane.simulator import Simulator
 from tests.dataplane.gateway import gateway, tenants
 from tests.dataplane.gateway_cases.served import AGENT, with_output
+from tests.patience import PATIENCE_S
 
 
 class Answers(AbstractResolver):
@@ -114,7 +115,7 @@ async def test_a_name_server_that_is_silent_is_waited_for_no_longer_than_a_conne
     await client.start()
 
     try:
-        async with asyncio.timeout(20):
+        async with asyncio.timeout(PATIENCE_S):
             with pytest.raises(UpstreamError) as given_up:
                 await client.send("POST", "https://api.example/v1/messages", [], b"{}")
     finally:

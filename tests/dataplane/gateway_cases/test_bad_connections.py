@@ -353,9 +353,7 @@ async def test_a_stream_that_outlasts_the_stop_is_cut_visibly_and_not_counted_as
     assert not rest.endswith(b"0\r\n\r\n")
     (line,) = (text for text in caplog.messages if text.startswith("cg.request "))
     assert " status=200 outcome=truncated " in line
-    async with asyncio.timeout(10):
-        while served.simulator.requests[0].disconnected_at is None:  # noqa: ASYNC110
-            await asyncio.sleep(0.01)
+    await until(lambda: served.simulator.requests[0].disconnected_at is not None)
 
 
 # ---- a store that stalls --------------------------------------------------------------------
