@@ -18,6 +18,7 @@ from dataplane.adapters.stores import redis_wire, retention
 from dataplane.adapters.stores.answers import TurnRead
 from dataplane.adapters.stores.cipher import SealedError, UnknownKeyError
 from dataplane.adapters.stores.later import LaterTurns, Turns
+from dataplane.adapters.stores.patience import TURN_PATIENCE_S, Patience
 from dataplane.adapters.stores.redis_keys import REALM
 from dataplane.adapters.stores.redis_link import (
     LeftAloneError,
@@ -45,7 +46,6 @@ from dataplane.core.effects import (
 from dataplane.encryption import StoreEncryption
 from dataplane.settings import SharedStore
 
-TURN_PATIENCE_S = 2.0
 RECALL_TRIES = 3
 RECALL_TRY_S = 0.5
 RECALL_PAUSE_S = 0.1
@@ -85,7 +85,7 @@ class RedisStore:
             realm=realm,
             lost=self._was_lost,
         )
-        self._unopened: set[str] = set()
+        self._patience = Patience(self._timeout_s)
         self._behind: dict[asyncio.Task[None], tuple[str, str]] = {}
         self._sweeping: asyncio.Task[None] | None = None
         self._later = LaterTurns(self._record_later)
@@ -133,16 +133,16 @@ class RedisStore:
         if wanted.scope in self._later:
             self._later.flush()  # or it would be written over this one
         try:
-            async with asyncio.timeout(self._patience_s(tenant)):
+            async with asyncio.timeout(self._patience.of(tenant)):
                 await self._link.ready()
                 await self._settled(tenant, wanted.scope.session)
                 view = self._views.of(wanted.scope)
                 read = await self._open(wanted, view)
         except _FAILURES as error:
             self._report(tenant, error)
-            self._unopened.add(tenant)
+            self._patience.lose(tenant)
             return self._views.of(wanted.scope).without_store(wanted)
-        self._unopened.discard(tenant)
+        self._patience.regain(tenant)
         return view.merge(read, wanted)
 
     async def commit(self, wanted: Commit) -> Committed:
@@ -186,7 +186,7 @@ class RedisStore:
         message = Message(self._tenants.tally(tenant).limits, **asdict(wanted))
         self._later.flush()
         try:
-            async with asyncio.timeout(self._patience_s(tenant)):
+            async with asyncio.timeout(self._patience.of(tenant)):
                 await self._settled(tenant, wanted.scope.session)
                 answer, _ = await self._tenants.write(
                     tenant, wanted.at, "touch_turn", lambda _: message
@@ -225,14 +225,6 @@ class RedisStore:
         return store_stats("redis", self._durability, chosen, self._times)
 
     # -- what a request waits for ----------------------------------------------------------------
-
-    def _patience_s(self, tenant: str) -> float:
-        """How long a turn waits to be opened: without it, all that was decided flips back, which
-        costs more than the wait. One that followed a failed turn has no such patience.
-        """
-        if tenant in self._unopened:
-            return self._timeout_s
-        return max(TURN_PATIENCE_S, self._timeout_s)
 
     async def _open(self, wanted: OpenTurn, view: View) -> TurnRead:
         tenant, seen = wanted.scope.tenant, view.seen

@@ -28,6 +28,7 @@ from dataplane.adapters.stores.answers import Landed, Lookup
 from dataplane.adapters.stores.cipher import SealedError, UnknownKeyError
 from dataplane.adapters.stores.disk import Disk, is_for_want_of_room, require_local
 from dataplane.adapters.stores.later import LaterTurns, Turns
+from dataplane.adapters.stores.patience import Patience
 from dataplane.adapters.stores.sqlite_file import Durability
 from dataplane.adapters.stores.sqlite_writer import (
     SWEEP_EVERY_S,
@@ -57,7 +58,6 @@ from dataplane.encryption import StoreEncryption
 
 T = TypeVar("T")
 COMMIT_TIMEOUT_S = 0.25
-TURN_PATIENCE_S = 2.0
 RECALL_TRIES = 3
 RECALL_TRY_S = 0.5
 RECALL_PAUSE_S = 0.1  # three tries and their pauses stay within 2 s
@@ -91,7 +91,7 @@ class SqliteStore:
         self._times = CommitTimes()
         self._views = Views()
         self._troubles = Troubles()
-        self._unopened: set[str] = set()
+        self._patience = Patience(self._timeout_s)
         self._doubted: set[str] = set()
         self._readers = ThreadPoolExecutor(READERS, "store-reader")
         self._files = TenantFiles(
@@ -136,7 +136,7 @@ class SqliteStore:
         if wanted.scope in self._later:
             self._later.flush()  # or it would be written over this one
         try:
-            async with asyncio.timeout(self._patience_s(tenant)):
+            async with asyncio.timeout(self._patience.of(tenant)):
                 file = await self._writable(tenant, wanted.at)
                 view = self._views.of(wanted.scope)
                 seen = view.seen
@@ -148,9 +148,9 @@ class SqliteStore:
                 )
         except _FAILURES as error:
             self._report(tenant, error)
-            self._unopened.add(tenant)
+            self._patience.lose(tenant)
             return self._views.of(wanted.scope).without_store(wanted)
-        self._unopened.discard(tenant)
+        self._patience.regain(tenant)
         return view.merge(read, wanted)
 
     async def commit(self, wanted: Commit) -> Committed:
@@ -187,7 +187,7 @@ class SqliteStore:
         tenant = wanted.scope.tenant
         self._later.flush()
         try:
-            async with asyncio.timeout(max(TURN_PATIENCE_S, self._timeout_s)):
+            async with asyncio.timeout(self._patience.of(tenant)):
                 file = await self._writable(tenant, wanted.at)
                 moved = await self._write(
                     tenant, file, wanted.at, lambda tx: sqlite_turn.touch(tx, wanted)
@@ -226,14 +226,6 @@ class SqliteStore:
         return store_stats("sqlite", self._durability, chosen, self._times)
 
     # -- on the event loop ---------------------------------------------------------------------
-
-    def _patience_s(self, tenant: str) -> float:
-        """How long a turn waits to be opened: without it, all that was decided flips back, which
-        costs more than the wait. One that followed a failed turn has no such patience.
-        """
-        if tenant in self._unopened:
-            return self._timeout_s
-        return max(TURN_PATIENCE_S, self._timeout_s)
 
     def _tally(self, tenant: str) -> TenantTally:
         if tenant not in self._tallies:
