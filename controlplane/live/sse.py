@@ -30,7 +30,8 @@ RECHECK_S = 60.0
 BEAT = control("beat")  # a comment would reach no script, and a quiet reader's cursor would age
 RETRY_S = 30
 PATH = "/live/stream"
-CURSOR = re.compile(r"\d{1,18}")
+CURSOR = re.compile(r"[0-9]{1,18}")
+LOST = -1  # before every log
 HEADERS = [
     (b"content-type", b"text/event-stream; charset=utf-8"),
     (b"cache-control", b"no-cache, no-store, no-transform"),
@@ -124,9 +125,15 @@ def asked_for(scope: dict[str, Any]) -> Asked:
         scope=scope,
         topics=frozenset(filter(None, ",".join(query.get("topics", ())).split(","))),
         tenant=next(iter(query.get("tenant", ())), ""),
-        cursor=int(given) if CURSOR.fullmatch(given) else None,
+        cursor=_cursor(given),
         window_s=next((each for each in WINDOWS_S if str(each) == window), WINDOWS_S[0]),
     )
+
+
+def _cursor(given: str) -> int | None:
+    if not given:
+        return None
+    return int(given) if CURSOR.fullmatch(given) else LOST
 
 
 async def _disconnected(receive: Receive) -> None:

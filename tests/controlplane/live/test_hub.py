@@ -151,6 +151,7 @@ async def test_resuming_from_a_cursor_brings_what_came_meanwhile_and_nothing_twi
     [
         pytest.param(3, "gap", id="older than the ring"),
         pytest.param(10_000, "gap", id="of a log that is gone"),
+        pytest.param(-1, "gap", id="that is none"),
     ],
 )
 async def test_a_cursor_that_the_log_does_not_know_is_told_to_read_anew(
