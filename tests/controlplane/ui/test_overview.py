@@ -12,6 +12,7 @@ from controlplane.accounts.actions import create_tenant
 from controlplane.accounts.models import Organisation, Tenant, User
 from controlplane.telemetry.models import NodeStream, TrafficBucket
 from controlplane.telemetry.queries.windows import now_ms
+from controlplane.telemetry.resolutions import HOUR_S
 from tests.controlplane.alarms.conftest import opened
 from tests.controlplane.ui.conftest import Browser
 from tests.controlplane.ui.watched import BUSY, a_run, a_stream, traffic
@@ -91,15 +92,14 @@ def test_figures_are_those_of_the_window_that_is_chosen(
     browser: Browser, manager: User, tenant: Tenant, node: Register
 ) -> None:
     traffic(tenant.uid, requests=7, shaped=7)
-    hour_ago = 3_600_000
-    for bucket in TrafficBucket.objects.filter(resolution_s__lte=60):
-        bucket.pk, bucket.bucket_at, bucket.requests = None, bucket.bucket_at - hour_ago, 100
+    for bucket in TrafficBucket.objects.filter(resolution_s__lte=HOUR_S):
+        bucket.pk, bucket.bucket_at, bucket.requests = None, bucket.bucket_at - HOUR_S * 1000, 100
         bucket.save()
     NodeStream.objects.update(first_at=1)
     node(FakeNode(NOTHING))
 
     assert 'id="requests">7<' in text_of(browser(manager), "/?window=900")
-    assert 'id="requests">107<' in text_of(browser(manager), "/?window=7000")
+    assert 'id="requests">107<' in text_of(browser(manager), "/?window=21600")
 
 
 def test_pings_are_no_part_of_what_the_same_traffic_would_have_cost(

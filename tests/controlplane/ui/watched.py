@@ -94,12 +94,13 @@ def a_request(tenant: str, session: str, turn: int, **said: Any) -> RequestRecor
 
 def traffic(tenant: str, **counted: Any) -> None:
     """What a node reported of this moment; names without a column are kept by their name."""
-    a_stream("node-a", first_at=now_ms() - 60_000)
+    now = now_ms()  # one moment for all: two may lie in different hours
+    a_stream("node-a", first_at=now - 60_000)
     columns = {field.name for field in TrafficBucket._meta.get_fields()}
     for resolution_s in RESOLUTIONS:
         TrafficBucket.objects.create(
             resolution_s=resolution_s,
-            bucket_at=bucket_of(now_ms(), resolution_s),
+            bucket_at=bucket_of(now, resolution_s),
             tenant_uid=tenant,
             counts={name: n for name, n in counted.items() if name not in columns},
             **{name: n for name, n in counted.items() if name in columns},
@@ -130,8 +131,9 @@ BUSY: dict[str, Any] = {
 def a_run(tenant: str, component: str = "mask", **counted: int) -> None:
     """What one component did just now."""
     place = {"tenant_uid": tenant, "component": component}
+    now = now_ms()
     for resolution_s in RESOLUTIONS:
-        at = {"resolution_s": resolution_s, "bucket_at": bucket_of(now_ms(), resolution_s)}
+        at = {"resolution_s": resolution_s, "bucket_at": bucket_of(now, resolution_s)}
         ComponentBucket.objects.create(**at, **place, **counted)
         SignalBucket.objects.create(
             **at, **place, signal="below_min_tokens", kind="gate", n=40_213, requests=9_000
