@@ -32,11 +32,6 @@ CAUSES = {
     "store_error": "The store did not answer.",
     "decrypt_error": "It is stored, and the key that opens it is gone.",
 }
-STEP_ICONS = {
-    "opened": ("alarm", "is-alarm"), "fired again": ("alarm", "is-alarm"),
-    "acknowledged": ("ok", "is-event"), "resolved": ("ok", "is-ok"),
-    "silenced": ("pause", "is-event"),
-}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,6 +6,7 @@ Identity always fails closed. Source: 03-proxy-and-recovery.md 1.3, 1.6.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Callable
 
 from dataplane.adapters.http import Call, RefusedError
@@ -17,7 +18,6 @@ from dataplane.core.config.resource import AGENT_KEY_KIND, OPERATOR_KIND, TOKEN_
 from dataplane.settings import is_loopback
 
 _MINUTE = 60
-_TRACKED_ADDRESSES = 10_000
 # What proxies add: Forwarded, X-Forwarded-*, Via, X-Real-IP, CF-Connecting-IP and their like.
 _RELAYED = re.compile(rb"via|.*forwarded.*|.*-ip")
 
@@ -40,7 +40,8 @@ class Gatekeeper:
         self._snapshots = snapshots
         self._allowed = failures_per_minute
         self._clock = clock
-        self._failures: dict[str, tuple[int, int]] = {}
+        self._minute = 0
+        self._failures: Counter[str] = Counter()
 
     def admit(self, call: Call, *, slug: str = "") -> tuple[Principal, Tenant]:
         """Whose request this is. Raises RefusedError."""
@@ -106,18 +107,19 @@ class Gatekeeper:
         return None
 
     def _is_throttled(self, address: str) -> bool:
-        minute, count = self._failures.get(address, (0, 0))
-        return minute == self._minute() and count >= self._allowed
+        return self._failures_now()[address] >= self._allowed
 
     def _charge(self, address: str) -> None:
-        minute, count = self._failures.get(address, (0, 0))
-        now = self._minute()
-        if len(self._failures) >= _TRACKED_ADDRESSES:
-            self._failures = {a: f for a, f in self._failures.items() if f[0] == now}
-        self._failures[address] = (now, count + 1 if minute == now else 1)
+        self._failures_now()[address] += 1
 
-    def _minute(self) -> int:
-        return int(self._clock() // _MINUTE)
+    def _failures_now(self) -> Counter[str]:
+        """Failures of this minute by address. They go as a whole, so that none has to look
+        through the others.
+        """
+        minute = int(self._clock() // _MINUTE)
+        if minute != self._minute:
+            self._minute, self._failures = minute, Counter()
+        return self._failures
 
 
 def address_of(call: Call) -> str:
