@@ -19,7 +19,8 @@ OVERRIDE = "\u202e"  # turns what follows around on a screen
 NAME = (
     f"<script>window.hurt = 1</script>'\"><img src=x onerror=hurt=1>{OVERRIDE}\u0000{{{{ 7*7 }}}}"
 )
-SHOWN = "<script>window.hurt = 1</script>'\"><img src=x onerror=hurt=1>⟨U+202E⟩⟨U+0000⟩{{ 7*7 }}"
+# A NUL is what databases do not take, so another character stands for it.
+SHOWN = NAME.replace(OVERRIDE, "⟨U+202E⟩").replace("\0", "\N{REPLACEMENT CHARACTER}")
 PLACES = ("/", "/components/mask", "/alarms?state=", "/sessions", "/requests", "/nodes", "/system")
 
 

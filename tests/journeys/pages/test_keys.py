@@ -54,7 +54,7 @@ def test_from_anywhere_to_the_lost_marker_without_a_mouse(page: Page) -> None:
     page.wait_for_url("**/sessions")
     press(page, "j", "Enter")
     page.wait_for_url(f"**/{SESSION}")
-    press(page, "2")
+    press(page, "3")
     expect(page.get_by_role("heading", name="What was taken out")).to_be_focused()
 
 
