@@ -233,6 +233,16 @@ RULES: dict[str, Rule] = {
             steps=("Look at the telemetry database: it is slow, locked or full.",),
         ),
         Rule(
+            key="telemetry_refused",
+            severity=WARNING,
+            one="1 part of a report could not be stored",
+            many="{n} parts of reports could not be stored",
+            means="A value was past what any database holds; the rest of the report was stored.",
+            field="telemetry_refused",
+            clears_itself=True,
+            steps=("The line telemetry.rows_refused of the log names the node and why.",),
+        ),
+        Rule(
             key="disk_high",
             severity=WARNING,
             one="A disk is nearly full",

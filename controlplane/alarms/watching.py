@@ -127,14 +127,13 @@ def look_at_gaps(now: datetime) -> None:
 
 
 def _gap(row: TelemetryGap, now: datetime) -> Sighting:
-    is_batches = row.kind == "batches"
-    said = f"batches {row.from_seq} to {row.to_seq}" if is_batches else "request rows"
+    rule, detail = GAPS[row.kind]
     return Sighting(
-        rule=GAP_RULES[0] if is_batches else GAP_RULES[1],
+        rule=rule,
         at=now,
         node=row.node_id,
         number=max(1, row.rows),
-        detail=said,
+        detail=detail.format(row=row),
     )
 
 
@@ -176,7 +175,12 @@ def _flips(stats: Mapping[str, Any]) -> int:
 
 
 See = Callable[[list[Window], datetime], Iterator[Sighting]]
-GAP_RULES = ("telemetry_gap", "telemetry_dropped")
+GAPS = {
+    "batches": ("telemetry_gap", "batches {row.from_seq} to {row.to_seq}"),
+    "rows": ("telemetry_dropped", "request rows"),
+    "refused": ("telemetry_refused", "of batch {row.from_seq}"),
+}
+GAP_RULES = tuple(rule for rule, _ in GAPS.values())
 COUNTED_RULES = tuple(dict.fromkeys(rule for rule, _, _ in COUNTED))
 DETAILS = {
     "expand_missing": "counted without a row: outside a conversation, or the row was dropped",

@@ -36,7 +36,7 @@ def ingestion() -> Iterator[Metric]:
     rows = CounterMetricFamily("cp_ingest_rows", f"Rows of reports. {HERE}", labels=["kind"])
     dropped = CounterMetricFamily(
         "cp_telemetry_dropped",
-        f"Rows that a node had no room for; their counters arrived. {HERE}",
+        f"Rows that a node had no room for, or that no database can store. {HERE}",
         labels=["node", "class"],
     )
     for row in found:

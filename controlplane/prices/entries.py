@@ -15,7 +15,7 @@ CACHE_READ = Decimal("0.1")  # of the input price, where a card states none
 CACHE_WRITE = Decimal("1.25")
 CACHE_WRITE_1H = Decimal(2)
 SMALLEST = Decimal("1e-9")
-LARGEST = Decimal(10) ** 9
+LARGEST = Decimal(10) ** 6
 MATCH = re.compile(r"[A-Za-z0-9][A-Za-z0-9._:/@-]{0,118}\*?")
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 
 from django.db import transaction
 from msgspec.structs import replace
@@ -16,37 +17,47 @@ from controlplane.telemetry.live_rows import tell
 from controlplane.telemetry.lives import At, keep_markers, turns
 from controlplane.telemetry.models import ComponentRun, ContentBlob, RequestRecord
 from controlplane.telemetry.record_rows import request_row, run_rows, storable, uid_of
-from controlplane.telemetry.sequence import admitted, shift_of
-from dataplane.core.uplink import Batch
+from controlplane.telemetry.refusing import all_but_the_refused
+from controlplane.telemetry.sequence import admitted, note_refused, shift_of
+from dataplane.core.uplink import Batch, Delta
 
 
 def ingest(batch: Batch, *, received_at: int) -> bool:
     """False for a batch that was counted already. received_at: ms by our clock.
 
-    Raises django.db.DatabaseError when nothing of it was stored; it may be given again.
+    A row or delta that the database refuses is left out alone, counted and named. Raises
+    django.db.DatabaseError when nothing of the batch was stored; it may be given again.
     """
     with transaction.atomic(using=TELEMETRY):
         take_turn(Turn.REPORTS, TELEMETRY)  # or a stream would read past what is not committed yet
-        if admitted(batch, received_at) is None:
+        stream = admitted(batch, received_at)
+        if stream is None:
             return False
         shift = shift_of(batch, received_at)
         deltas = [replace(delta, bucket_at=delta.bucket_at + shift) for delta in batch.deltas]
-        additions = Additions()
-        for delta in deltas:
-            additions.add(delta)
         rows = [(row.at + shift, storable(row)) for row in consented(batch.rows)]
-        _keep(batch, rows, additions)
-        additions.write()
-        tell(deltas, rows, now=received_at)
+        refused = [
+            *all_but_the_refused(rows, partial(_keep, batch, received_at)),
+            *all_but_the_refused(deltas, partial(_count, received_at)),
+        ]
+        note_refused(stream, batch, refused)
     hooks.written()
     return True
 
 
-def _keep(batch: Batch, rows: Sequence[At], additions: Additions) -> None:
+def _count(received_at: int, deltas: Sequence[Delta]) -> None:
+    additions = Additions()
+    for delta in deltas:
+        additions.add(delta)
+    additions.write()
+    tell(deltas, (), now=received_at)
+
+
+def _keep(batch: Batch, received_at: int, rows: Sequence[At]) -> None:
     """The rows of the batch's requests, and what follows from them."""
-    if not rows:
-        return
+    additions = Additions()
     numbers = turns(rows, additions)
+    additions.write()
     insert(
         RequestRecord,
         [
@@ -63,3 +74,4 @@ def _keep(batch: Batch, rows: Sequence[At], additions: Additions) -> None:
     )
     keep_markers(rows)
     insert(ContentBlob, list(text_rows([row for _, row in rows], numbers_of)))
+    tell((), rows, now=received_at)

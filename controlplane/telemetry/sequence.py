@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
+import logging
+from collections.abc import Sequence
+
 from controlplane.telemetry.models import NodeStream, TelemetryGap
 from dataplane.core.uplink import Batch
 
+log = logging.getLogger("headrace.telemetry")
 SKEW_MAX_MS = 30_000  # more than this apart, the node's clock does not place anything
 
 
@@ -89,3 +93,30 @@ def _advance(stream: NodeStream, batch: Batch, received_at: int) -> None:
         )
     stream.last_at = max(stream.last_at, received_at)
     stream.save()
+
+
+def note_refused(stream: NodeStream, batch: Batch, reasons: Sequence[Exception]) -> None:
+    """Remember that rows and deltas of a batch were left out: figures are a lower bound."""
+    number = batch.refused + len(reasons)
+    if not number:
+        return
+    log.error(
+        "telemetry.rows_refused node=%s seq=%d past_bounds=%d by_database=%d %s",
+        batch.node_id,
+        batch.seq,
+        batch.refused,
+        len(reasons),
+        ",".join(sorted({type(reason).__name__ for reason in reasons})),
+    )
+    stream.dropped += number
+    stream.save(update_fields=["dropped"])
+    TelemetryGap.objects.create(
+        node_id=batch.node_id,
+        boot_id=batch.boot_id,
+        kind="refused",
+        from_seq=batch.seq,
+        to_seq=batch.seq,
+        from_at=stream.last_at - stream.lag_ms,
+        to_at=stream.last_at,
+        rows=number,
+    )

@@ -14,16 +14,15 @@ from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 
 import msgspec
-from django.db import DataError, connections
+from django.db import connections
 
 from controlplane.telemetry.actions import ingest
 from controlplane.telemetry.files import DatabaseFile
+from controlplane.telemetry.refusing import REFUSALS
 from dataplane.core.uplink import BATCH_MAX_BYTES, RejectedError, decode
 
 log = logging.getLogger("headrace.telemetry")
 WAITING_MAX = 256
-# A value that the database has no room for: the batch would keep all later ones waiting for ever.
-NEVER = (DataError, OverflowError, UnicodeError)
 
 
 class BusyError(Exception):
@@ -67,7 +66,7 @@ class Writer:
         try:
             self._file.ensure()
             return ingest(batch, received_at=received_at)
-        except NEVER as error:
+        except REFUSALS as error:  # of the batch's own head: it would keep all later ones waiting
             log.exception("telemetry.batch_refused node=%s seq=%d", batch.node_id, batch.seq)
             raise RejectedError(f"it cannot be stored: {type(error).__name__}") from error
         except Exception:

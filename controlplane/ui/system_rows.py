@@ -77,7 +77,8 @@ def _dropped(_now: datetime) -> tuple[Verdict, str]:
     if not (dropped or missing or gaps):
         return PASSES, "Every batch arrived, and no row was dropped."
     return LOOK, (
-        f"{plural(gaps, 'gap')} in the batches; {plural(dropped, 'row')} dropped by full queues; "
+        f"{plural(gaps, 'gap')} in the batches; {plural(dropped, 'row')} dropped by full queues or "
+        f"past what a database holds; "
         f"{plural(missing, 'request')} counted by nodes and not here."
     )
 

@@ -33,6 +33,7 @@ EVERY_S, SELDOM_S = 0.5, 1.0
 HEARTBEAT_S = 5.0
 LAST_WORD_S = 5.0
 BACKOFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)
+UNWRITABLE = (ValueError, ArithmeticError)  # a text or a number of no encoding
 _ROOM_BYTES = BATCH_MAX_BYTES - 4096
 _HOUR_MS = 3_600_000
 Key = tuple[int, str, str]
@@ -141,7 +142,7 @@ class Uplink:
             queue, self._queue = self._queue, []
             self._texts_waiting = 0
             counted, self._counted = self._counted, {}
-            await asyncio.to_thread(self._shape, queue, counted)
+            self._dropped += await asyncio.to_thread(self._shape, queue, counted)
             while await self._send_next():
                 pass
 
@@ -165,14 +166,22 @@ class Uplink:
             async with asyncio.timeout(seconds):
                 await self._stopping.wait()
 
-    def _shape(self, queue: list[Record], counted: dict[Key, Moved]) -> None:
+    def _shape(self, queue: list[Record], counted: dict[Key, Moved]) -> int:
+        """How many rows could not be written; such a one takes none of the others with it."""
         for key, moved in counted.items():
             _add(self._moved, key, moved)
+        unwritable = 0
         for record in queue:
-            raw = msgspec.json.encode(row_of(record, self._reported))
+            try:
+                raw = msgspec.json.encode(row_of(record, self._reported))
+            except UNWRITABLE:
+                log.exception("cg.uplink_row_unwritable request=%s", record.request_id)
+                unwritable += 1
+                continue
             self._row_bytes += len(raw)
             self._rows.append(msgspec.Raw(raw))
         self._add_stored({tenant for _, tenant, _ in counted})
+        return unwritable
 
     def _add_stored(self, tenants: Iterable[str]) -> None:
         """What the stores of these tenants counted since they were last looked at."""
@@ -212,7 +221,13 @@ class Uplink:
         for key in list(self._moved):
             moved, (bucket_at, tenant, arm) = self._moved[key], key
             delta = delta_of(moved, bucket_at=bucket_at, tenant=tenant, arm=arm)
-            raw = msgspec.json.encode(delta)
+            try:
+                raw = msgspec.json.encode(delta)
+            except UNWRITABLE:
+                log.exception("cg.uplink_counters_unwritable tenant=%s", tenant)
+                del self._moved[key]
+                self._dropped += 1
+                continue
             if len(raw) > room and deltas:
                 break
             room -= len(raw)

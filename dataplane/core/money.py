@@ -18,7 +18,7 @@ from dataplane.core.config.resource import ModelPrice
 
 _TOKENS_PER_PRICE = 1_000_000
 # Within these every product with a count of tokens has fewer digits than a decimal holds.
-_LARGEST_USD = 10**9
+_LARGEST_USD = 10**6
 _SMALLEST_USD = Decimal("1e-12")
 _LONG_WRITE_FACTOR = 2  # of the input price, where a card states no 1-hour write
 _DATED = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2})\Z")

@@ -1,16 +1,27 @@
 """What a node reports: one row per finished request, and how far its counters moved.
 
 Numbers, names and ids; text of a conversation only in a TextRow, for a tenant who agreed to it.
-Fields are only ever added; a reader keeps counter names that it does not know.
+Fields are only ever added; a reader keeps counter names that it does not know. Every number has
+bounds within which each database holds it and sums of it: a row past them is left out alone.
 Source: 03-proxy-and-recovery.md 9.9; 04-controlplane-and-dashboard.md 1.6, 6.6, 8.7.
 """
 
 from __future__ import annotations
 
+import contextlib
+from typing import Annotated, TypeVar
+
 import msgspec
 
 BATCH_MAX_BYTES = 1 << 20
 BUCKET_S = 10
+
+T = TypeVar("T")
+Moment = Annotated[int, msgspec.Meta(ge=0, le=10**14)]  # ms since the epoch: a date has a year
+Few = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
+Figure = Annotated[int, msgspec.Meta(ge=-(10**13), le=10**13)]
+Number = Annotated[int, msgspec.Meta(ge=0, le=10**15)]  # of a batch, or added up since a start
+Milliseconds = Annotated[float, msgspec.Meta(ge=-1e13, le=1e13)]
 
 
 class RejectedError(Exception):
@@ -22,7 +33,7 @@ class MarkerRow(msgspec.Struct, frozen=True, omit_defaults=True):
 
     id: str
     component: str
-    saved: int = 0
+    saved: Figure = 0
 
 
 class RecoveryRow(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -42,13 +53,13 @@ class ComponentRow(msgspec.Struct, frozen=True, omit_defaults=True):
     mutated: bool = False
     reverted: bool = False
     skipped: bool = False
-    discarded: int = 0
-    saved: int = 0
-    saved_unique: int = 0
-    duration_ms: float = 0.0
+    discarded: Few = 0
+    saved: Figure = 0
+    saved_unique: Figure = 0
+    duration_ms: Milliseconds = 0.0
     error: str = ""
-    gates: dict[str, int] = {}
-    events: dict[str, int] = {}
+    gates: dict[str, Figure] = {}
+    events: dict[str, Figure] = {}
 
 
 class TextRow(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -61,10 +72,10 @@ class TextRow(msgspec.Struct, frozen=True, omit_defaults=True):
     path: str
     before: str
     after: str
-    before_tokens: int = 0
-    after_tokens: int = 0
+    before_tokens: Few = 0
+    after_tokens: Few = 0
     components: list[str] = []
-    redactions: int = 0
+    redactions: Few = 0
     is_cut: bool = False
 
 
@@ -79,7 +90,7 @@ class RequestRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """
 
     request_id: str
-    at: int
+    at: Moment
     route: str
     provider: str
     tenant: str = ""
@@ -90,7 +101,7 @@ class RequestRow(msgspec.Struct, frozen=True, omit_defaults=True):
     variant: str = ""
     arm: str = "base"
     origin: str = "agent"
-    status: int = 0
+    status: Few = 0
     outcome: str = "ok"
     error_type: str = ""
     bypassed: str = ""
@@ -100,34 +111,34 @@ class RequestRow(msgspec.Struct, frozen=True, omit_defaults=True):
     buffered: bool = False
     compacted: bool = False
     rewrite_failed: bool = False
-    rounds: int = 0
+    rounds: Few = 0
     shaped: bool = False
-    tokens_before: int = 0
-    tokens_after: int = 0
-    attempted: int = 0
-    saved_unique: int = 0
+    tokens_before: Figure = 0
+    tokens_after: Figure = 0
+    attempted: Figure = 0
+    saved_unique: Figure = 0
     usage_known: bool = False
     usage_miss: str = ""
-    fresh_input: int = 0
-    cache_read: int = 0
-    cache_write: int = 0
-    cache_write_1h: int = 0
-    output: int = 0
+    fresh_input: Figure = 0
+    cache_read: Figure = 0
+    cache_write: Figure = 0
+    cache_write_1h: Figure = 0
+    output: Figure = 0
     cost_usd: str | None = None
     saved_usd: str | None = None
-    added_ms: float | None = None
-    upstream_ms: float | None = None
-    first_byte_ms: float | None = None
-    serve_ms: float = 0.0
-    expands: int = 0
-    expand_tokens: int = 0
-    replayed: int = 0
+    added_ms: Milliseconds | None = None
+    upstream_ms: Milliseconds | None = None
+    first_byte_ms: Milliseconds | None = None
+    serve_ms: Milliseconds = 0.0
+    expands: Few = 0
+    expand_tokens: Figure = 0
+    replayed: Few = 0
     components: list[ComponentRow] = []
     minted: list[MarkerRow] = []
     recoveries: list[RecoveryRow] = []
     captured: bool = False
     texts: list[TextRow] = []
-    texts_left_out: int = 0
+    texts_left_out: Few = 0
 
 
 class ComponentDelta(msgspec.Struct, omit_defaults=True):
@@ -137,13 +148,13 @@ class ComponentDelta(msgspec.Struct, omit_defaults=True):
     of their duration.
     """
 
-    counts: dict[str, int] = {}
-    gates: dict[str, int] = {}
-    events: dict[str, int] = {}
-    gate_requests: dict[str, int] = {}
-    event_requests: dict[str, int] = {}
-    duration_ms: float = 0.0
-    spread: dict[int, int] = {}
+    counts: dict[str, Figure] = {}
+    gates: dict[str, Figure] = {}
+    events: dict[str, Figure] = {}
+    gate_requests: dict[str, Figure] = {}
+    event_requests: dict[str, Figure] = {}
+    duration_ms: Milliseconds = 0.0
+    spread: dict[int, Figure] = {}
 
 
 class Delta(msgspec.Struct, omit_defaults=True):
@@ -154,42 +165,76 @@ class Delta(msgspec.Struct, omit_defaults=True):
     requests by slot.
     """
 
-    bucket_at: int
+    bucket_at: Moment
     tenant: str = ""
     arm: str = "base"
-    counts: dict[str, int] = {}
-    unresolved: dict[str, int] = {}
-    bypassed: dict[str, int] = {}
-    refused: dict[str, int] = {}
+    counts: dict[str, Figure] = {}
+    unresolved: dict[str, Figure] = {}
+    bypassed: dict[str, Figure] = {}
+    refused: dict[str, Figure] = {}
     components: dict[str, ComponentDelta] = {}
     billed_usd: str = "0"
     saved_usd: str = "0"
     pings_usd: str = "0"
     rescued_usd: str = "0"
-    added: dict[int, int] = {}
-    upstream: dict[int, int] = {}
+    added: dict[int, Figure] = {}
+    upstream: dict[int, Figure] = {}
 
 
 class Batch(msgspec.Struct, omit_defaults=True):
     """One report. seq: from 1, one more with each batch of a boot. sent_at: ms, of this attempt.
 
     dropped: rows that found no room since the batch before; their counters are in the deltas.
-    claimed: requests counted since the start, those of this batch included.
+    claimed: requests counted since the start, those of this batch included. refused: rows and
+    deltas that `decode` left out.
     """
 
     node_id: str
     boot_id: str
-    seq: int
-    sent_at: int
-    claimed: int = 0
-    dropped: int = 0
+    seq: Number
+    sent_at: Moment
+    claimed: Number = 0
+    dropped: Number = 0
     rows: list[RequestRow] = []
     deltas: list[Delta] = []
+    refused: Few = 0
 
 
 _decoder = msgspec.json.Decoder(Batch)
+_members_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
+_pieces_decoder = msgspec.json.Decoder(list[msgspec.Raw])
+_row_decoder = msgspec.json.Decoder(RequestRow)
+_delta_decoder = msgspec.json.Decoder(Delta)
 
 
 def decode(body: bytes) -> Batch:
-    """Raises msgspec.DecodeError for what is no batch."""
-    return _decoder.decode(body)
+    """A batch without the rows and deltas that are none, or past their bounds; it says how many.
+
+    Raises msgspec.DecodeError for what is no batch.
+    """
+    try:
+        return _decoder.decode(body)
+    except msgspec.ValidationError:
+        return _piece_by_piece(body)
+
+
+def _piece_by_piece(body: bytes) -> Batch:
+    members = _members_decoder.decode(body)
+    rows, deltas = (
+        _pieces_decoder.decode(members.pop(name, _NOTHING)) for name in ("rows", "deltas")
+    )
+    batch = _decoder.decode(msgspec.json.encode(members))
+    batch.rows, batch.deltas = _readable(_row_decoder, rows), _readable(_delta_decoder, deltas)
+    batch.refused = len(rows) + len(deltas) - len(batch.rows) - len(batch.deltas)
+    return batch
+
+
+_NOTHING = msgspec.Raw(b"[]")
+
+
+def _readable(decoder: msgspec.json.Decoder[T], pieces: list[msgspec.Raw]) -> list[T]:
+    found = []
+    for piece in pieces:
+        with contextlib.suppress(msgspec.DecodeError, UnicodeError):
+            found.append(decoder.decode(piece))
+    return found

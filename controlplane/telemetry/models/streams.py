@@ -9,7 +9,8 @@ class NodeStream(models.Model):
     """The reports of one life of a node process. seq: of the newest batch that arrived.
 
     requests: added up here; claimed: what the node says it counted up to that batch.
-    dropped: request rows that the node had no room for; their counters arrived all the same.
+    dropped: request rows that the node had no room for, whose counters arrived all the same, and
+    rows and counters that could not be stored.
     skew_ms: the node's clock less ours.
     """
 
@@ -36,10 +37,11 @@ class NodeStream(models.Model):
 
 
 class TelemetryGap(models.Model):
-    """Something that did not arrive: batches from_seq to to_seq, or rows that were dropped.
+    """Something that did not arrive: batches from_seq to to_seq, or parts of one.
 
     from_at, to_at: between which moments it was counted; figures there are a lower bound.
-    kind: batches (counters and rows are missing) or rows (only rows are).
+    kind: batches (counters and rows are missing), rows (the node had no room for them) or refused
+    (rows or counters that no database can store). rows: how many.
     """
 
     node_id = models.CharField(max_length=64)
@@ -54,7 +56,8 @@ class TelemetryGap(models.Model):
     class Meta:
         constraints = (
             models.CheckConstraint(
-                condition=models.Q(kind__in=("batches", "rows")), name="gap_kind_is_known"
+                condition=models.Q(kind__in=("batches", "rows", "refused")),
+                name="gap_kind_is_known",
             ),
         )
         indexes = (models.Index(fields=("to_at",), name="gap_until"),)

@@ -14,7 +14,10 @@ from typing import Annotated
 import msgspec
 from msgspec import Raw
 
-Count = Annotated[int, msgspec.Meta(ge=0)]
+# No provider reads or writes more in one answer; a larger figure is a fault of whoever sent it, and
+# sums of it would not fit where figures are kept.
+TOKENS_MAX = 10**8
+Count = Annotated[int, msgspec.Meta(ge=0, le=TOKENS_MAX)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +46,7 @@ class Reading(enum.Enum):
     ABSENT = "usage_absent"  # the response carried no usage
     READ = "usage_read"
     UNPARSED = "usage_unparsed"  # there was a usage, in a form nobody knows
-    UNREADABLE = "usage_unreadable"  # the bytes that should carry it were not readable
+    UNREADABLE = "usage_unreadable"  # its bytes, or a figure in it, could not be read
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +142,7 @@ class UsageMeter:
     Anthropic counts what was read from the cache beside the input, OpenAI inside it.
     """
 
-    __slots__ = ("_decoder", "_input_includes_cache", "_largest", "_reading")
+    __slots__ = ("_decoder", "_input_includes_cache", "_largest", "_lost", "_reading")
 
     def __init__(self, dialect: str) -> None:
         """dialect: "anthropic", "openai-chat" or "responses"."""
@@ -147,34 +150,40 @@ class UsageMeter:
         self._input_includes_cache = dialect != "anthropic"
         self._largest = [0, 0, 0, 0, 0]
         self._reading = Reading.ABSENT
+        self._lost = False
 
     def offer(self, block: Raw | bytes) -> None:
-        """Take the JSON value of one `usage` member; null and an empty value say nothing."""
+        """Take the JSON value of one `usage` member; null and an empty value say nothing.
+
+        A figure that is no whole number from 0 to TOKENS_MAX makes the usage unreadable.
+        """
         written = bytes(block)
         if written in (b"", b"null"):
             return
         try:
             fields = self._decoder.decode(written).fields()
-        except (msgspec.DecodeError, UnicodeError):
-            fields = _NOTHING
+        except (msgspec.DecodeError, UnicodeError, RecursionError):
+            is_object = written.startswith(b"{")
+            self._reading = Reading.UNREADABLE if is_object else Reading.UNPARSED
+            return
         if fields == _NOTHING:
             self._reading = Reading.UNPARSED
             return
-        if self._reading is not Reading.UNPARSED:
+        if self._reading is Reading.ABSENT:
             self._reading = Reading.READ
         numbers = msgspec.structs.astuple(fields)
         self._largest = [max(a, b or 0) for a, b in zip(self._largest, numbers, strict=True)]
 
     def unreadable(self) -> None:
         """Bytes that might have carried the usage could not be read; what was read still counts."""
-        if self._reading is Reading.ABSENT:
-            self._reading = Reading.UNREADABLE
+        self._lost = True
 
     def result(self) -> RoundUsage:
         prompt, read, write, write_1h, output = self._largest
         if self._input_includes_cache:
             # Whether written tokens lie inside the prompt's is not documented: never below 0.
             prompt = max(0, prompt - read - write)
-        return RoundUsage(
-            Usage(prompt, read, max(write, write_1h), write_1h, output), self._reading
-        )
+        usage = Usage(prompt, read, max(write, write_1h), write_1h, output)
+        if self._lost and self._reading is Reading.ABSENT:
+            return RoundUsage(usage, Reading.UNREADABLE)
+        return RoundUsage(usage, self._reading)

@@ -221,7 +221,12 @@ def test_a_silent_node_stays_an_alarm_until_somebody_says_that_it_is_gone(
 
 
 @pytest.mark.parametrize(
-    ("kind", "rule"), [("batches", "telemetry_gap"), ("rows", "telemetry_dropped")]
+    ("kind", "rule"),
+    [
+        ("batches", "telemetry_gap"),
+        ("rows", "telemetry_dropped"),
+        ("refused", "telemetry_refused"),
+    ],
 )
 def test_what_never_arrived_is_said(db: None, kind: str, rule: str) -> None:
     TelemetryGap.objects.create(

@@ -77,7 +77,7 @@ def test_a_stated_tier_wins_over_a_derived_one_also_when_it_is_free() -> None:
 
 @pytest.mark.parametrize(
     "wrong",
-    ["", "free", "-1", "NaN", "Infinity", "1,5", "0.0000000001", "1e9", "0x10"],
+    ["", "free", "-1", "NaN", "Infinity", "1,5", "0.0000000001", "1e6", "0x10"],
 )
 @pytest.mark.parametrize("tier", ["input", "output"])
 def test_a_wrong_number_refuses_the_whole_card(manager: User, tier: str, wrong: str) -> None:
@@ -110,7 +110,7 @@ def test_a_card_is_based_on_the_one_in_force(manager: User) -> None:
         save_card([], "two", manager, based_on=1)
 
 
-@given(price=st.decimals(min_value=0, max_value=10**8, places=9, allow_nan=False))
+@given(price=st.decimals(min_value=0, max_value=999_999, places=9, allow_nan=False))
 def test_a_price_keeps_its_value_in_its_shortest_spelling(price: Decimal) -> None:
     text = text_of(amount(str(price)))
 

@@ -47,6 +47,11 @@ def test_a_batch_is_stored_and_a_repeated_one_is_answered_alike() -> None:
     assert RequestRecord.objects.count() == 1
 
 
+def test_one_row_that_cannot_be_stored_costs_a_node_nothing_but_that_row() -> None:
+    assert post(written(batch(1, [row(1), row(2, output=2**70), row(3, cost_usd="NaN")]))) == 204
+    assert RequestRecord.objects.get().uid.endswith("1")
+
+
 def test_a_packed_batch_is_unpacked() -> None:
     assert post(gzip.compress(one()), **{"content-encoding": "gzip"}) == 204
 

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 from collections import Counter
 from decimal import Decimal
+from typing import Any
 
+import msgspec
 import pytest
 
 from dataplane.adapters import uplink as uplinks
@@ -25,6 +28,7 @@ from dataplane.core.wire.usage import Usage
 from tests.fakes.receiver import Receiver
 
 NOW = 1_800_000_005.0
+ROW: dict[str, Any] = {"request_id": "R1", "at": 5, "route": "messages", "provider": "anthropic"}
 
 
 class Stored:
@@ -55,6 +59,7 @@ def record(number: int = 0, *, tenant: str = "ten_orchid", **more: object) -> Re
         fresh_saved=400,
     )
     fields: dict[str, object] = {
+        "at": NOW,
         "session": "s1",
         "model": "claude",
         "status": 200,
@@ -64,7 +69,7 @@ def record(number: int = 0, *, tenant: str = "ten_orchid", **more: object) -> Re
         "added_ms": 3.0,
         **more,
     }
-    return Record(f"R{number}", tenant, "messages", "anthropic", NOW, **fields)  # type: ignore[arg-type]
+    return Record(f"R{number}", tenant, "messages", "anthropic", **fields)  # type: ignore[arg-type]
 
 
 async def test_a_finished_request_is_one_row_and_moves_the_counters() -> None:
@@ -138,6 +143,56 @@ async def test_a_full_queue_drops_rows_and_says_so_but_keeps_every_counter(
     assert sum(batch.dropped for batch in sink.batches) == 490
     assert sink.counted("all_requests") == 500
     assert telemetry.process.counts["telemetry_dropped"] == 490
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [{"session": "\ud800"}, {"at": math.nan}, {"at": math.inf}, {"status": "\ud800"}],
+    ids=str,
+)
+async def test_a_row_that_cannot_be_written_is_dropped_alone(odd: dict[str, Any]) -> None:
+    sink = Receiver()
+    telemetry, link = reporting(sink)
+
+    for each in (record(1), record(2, **odd), record(3)):
+        telemetry.add(each)
+    await link.flush()
+
+    assert [row.request_id for row in sink.rows] == ["R1", "R3"]
+    assert [batch.dropped for batch in sink.batches] == [1]
+    assert sink.counted("all_requests") == 3
+
+
+async def test_counters_that_cannot_be_written_stop_no_report() -> None:
+    sink = Receiver()
+    telemetry, link = reporting(sink)
+
+    telemetry.add(record(1, tenant="ten_\ud800"))
+    telemetry.add(record(2))
+    await link.flush()
+
+    assert [row.request_id for row in sink.rows] == ["R2"]
+    assert sink.counted("all_requests") == 1
+    assert sum(batch.dropped for batch in sink.batches) == 2
+
+
+@pytest.mark.parametrize("odd", [{"fresh_input": 2**70}, {"at": -1}, {"added_ms": 1e300}], ids=str)
+def test_a_row_past_its_bounds_is_left_out_alone(odd: dict[str, Any]) -> None:
+    rows = [wire.RequestRow(**{**ROW, **more}) for more in ({}, odd, {})]
+    deltas = [wire.Delta(5), wire.Delta(10**15), wire.Delta(6, counts={"requests": 2**64})]
+    body = msgspec.json.encode(wire.Batch("a", "b", 1, 5, rows=rows, deltas=deltas))
+
+    found = wire.decode(body)
+
+    assert (found.rows, found.deltas, found.refused) == ([rows[0], rows[2]], deltas[:1], 3)
+
+
+@pytest.mark.parametrize("odd", ["1", '{"at":"five"}', "null", '{"tenant":[]}', '{"at":1e999}'])
+def test_what_is_no_row_at_all_is_left_out_alone(odd: str) -> None:
+    row = msgspec.json.encode(wire.RequestRow(**ROW)).decode()
+    body = f'{{"node_id":"a","boot_id":"b","seq":1,"sent_at":5,"rows":[{row},{odd}]}}'
+
+    assert wire.decode(body.encode()).refused == 1
 
 
 async def test_ten_thousand_tenants_are_each_counted_in_batches_that_fit() -> None:

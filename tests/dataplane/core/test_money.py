@@ -135,7 +135,7 @@ def test_a_summary_call_is_repaid_by_exactly_80_000_tokens_that_are_not_written(
 
 @pytest.mark.parametrize(
     "text",
-    ["", "free", "NaN", "Infinity", "-1", "1,5", "1e9", "1e999999", "1e-13", "0." + "1" * 30],
+    ["", "free", "NaN", "Infinity", "-1", "1,5", "1e6", "1e999999", "1e-13", "0." + "1" * 30],
 )
 def test_a_price_that_could_not_be_counted_with_exactly_refuses_the_whole_card(text: str) -> None:
     with pytest.raises(PriceError):
@@ -208,7 +208,7 @@ def test_the_cost_of_two_rounds_is_the_sum_of_their_costs(
 
 
 @given(
-    units=st.integers(0, 10**21 - 1),
+    units=st.integers(0, 10**18 - 1),
     tokens=st.integers(0, 2_000_000),
 )
 def test_the_cost_of_any_tokens_at_any_price_of_a_card_is_exact(units: int, tokens: int) -> None:

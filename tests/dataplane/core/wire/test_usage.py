@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from dataclasses import astuple
+
 import pytest
 
-from dataplane.core.wire.usage import Reading, RoundUsage, Usage, UsageMeter, total
+from dataplane.core.wire.usage import TOKENS_MAX, Reading, RoundUsage, Usage, UsageMeter, total
 
 
 def metered(dialect: str, *blocks: bytes) -> RoundUsage:
@@ -80,15 +82,75 @@ def test_a_usage_of_null_neither_counts_nor_erases(nothing: bytes) -> None:
     assert metered("openai-chat", b'{"prompt_tokens":3}', nothing).usage.fresh_input == 3
 
 
-@pytest.mark.parametrize(
-    "block", [b'{"tokens":5}', b'{"input_tokens":"5"}', b'{"input_tokens":-1}', b"[]", b"{}"]
-)
+@pytest.mark.parametrize("block", [b'{"tokens":5}', b'"5"', b"[]", b"{}"])
 def test_a_usage_in_an_unknown_form_is_unparsed_whatever_else_was_read(block: bytes) -> None:
     known = b'{"input_tokens":12}'
 
     assert metered("anthropic", block).reading is Reading.UNPARSED
     assert metered("anthropic", known, block).reading is Reading.UNPARSED
     assert metered("anthropic", block, known).reading is Reading.UNPARSED
+
+
+FIGURES = {
+    "anthropic": (
+        b'{"input_tokens":%s}',
+        b'{"cache_read_input_tokens":%s}',
+        b'{"cache_creation_input_tokens":%s}',
+        b'{"cache_creation":{"ephemeral_1h_input_tokens":%s}}',
+        b'{"output_tokens":%s}',
+    ),
+    "openai-chat": (
+        b'{"prompt_tokens":%s}',
+        b'{"prompt_tokens_details":{"cached_tokens":%s}}',
+        b'{"prompt_tokens_details":{"cache_write_tokens":%s}}',
+        b'{"completion_tokens":%s}',
+    ),
+    "responses": (
+        b'{"input_tokens":%s}',
+        b'{"input_tokens_details":{"cached_tokens":%s}}',
+        b'{"output_tokens":%s}',
+    ),
+}
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        b"99999999999999999999",
+        b"100000001",
+        b"-1",
+        b"1.5",
+        b"1e400",
+        b"1e3",
+        b"NaN",
+        b'"5"',
+        b"[]",
+        b"9" * 5000,
+    ],
+)
+@pytest.mark.parametrize(
+    ("dialect", "block"),
+    [(dialect, block) for dialect, blocks in FIGURES.items() for block in blocks],
+)
+def test_a_figure_that_counts_no_tokens_is_named_unreadable_and_never_counted(
+    dialect: str, block: bytes, number: bytes
+) -> None:
+    found = metered(dialect, block % number, block % b"7")
+
+    assert found.reading is Reading.UNREADABLE
+    assert max(astuple(found.usage)) <= 7
+
+
+def test_a_usage_that_is_nested_without_end_is_unreadable() -> None:
+    block = b'{"input_tokens":5,"more":' + b"[" * 200_000 + b"}"
+
+    assert metered("anthropic", block).reading is Reading.UNREADABLE
+
+
+def test_the_largest_figure_that_counts_is_read() -> None:
+    written = b'{"input_tokens":%d}' % TOKENS_MAX
+
+    assert metered("anthropic", written) == RoundUsage(Usage(TOKENS_MAX), Reading.READ)
 
 
 def test_bytes_that_could_not_be_read_matter_only_while_no_usage_was_found() -> None:
