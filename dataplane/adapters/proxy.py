@@ -255,6 +255,7 @@ class _Carrying:
             content_type=response.content_type,
             interceptable=outgoing.intercepts,
             stores=outgoing.stores,
+            declared=outgoing.declares,
         )
 
     async def _round(self, response: Response, answer: ClientAnswer) -> Deliver | Answer:

@@ -48,9 +48,9 @@ COMPACT_THREAD = "compact"
 class Outgoing:
     """What is sent upstream and how its answer must be treated.
 
-    intercepts: the answer may hold a recovery call that is answered here. compacted: the
-    agent shortened its transcript since the previous turn. stores: the provider keeps the answer.
-    rewritten: what was changed, for a tenant whose texts are kept.
+    intercepts: the answer may hold a recovery call that is answered here. declares: the tool for
+    it was added. compacted: the agent shortened its transcript since the previous turn. stores:
+    the provider keeps the answer. rewritten: what was changed, for a tenant whose texts are kept.
     """
 
     body: bytes
@@ -59,6 +59,7 @@ class Outgoing:
     model: str = ""
     streams: bool = False
     intercepts: bool = False
+    declares: bool = False
     stores: bool = True
     compacted: bool = False
     cache_phase: str = lifetime.Phase.UNKNOWN.value
@@ -236,7 +237,7 @@ class Exchange:
         wanted = self._plan.host.inject_expand
         if wanted == "never" or not self._persists or self.asked.stays_here:
             return False
-        if self._restraint.bare or _is_relayed(conversation):
+        if self._restraint.bare:
             return False
         choice = conversation.tool_choice
         if choice != "auto" and not (offered and choice in {"none", "named"}):
@@ -281,6 +282,7 @@ class Exchange:
         if self._declares(shaping) and tool.EXPAND not in conversation.tool_names:
             definition = tool.EXPAND_DEFINITIONS[conversation.dialect]
             edits.append(envelope.declare_tool(conversation, definition))
+            outgoing.declares = True
         outgoing.body = splice(conversation.body, edits)
         outgoing.emitted = state.emitted()
         return outgoing
@@ -378,11 +380,6 @@ class Exchange:
         return self.sent
 
 
-def _is_relayed(conversation: Conversation) -> bool:
-    """A Responses stream goes through as it comes: nobody takes a call out of it."""
-    return conversation.dialect is Dialect.OPENAI_RESPONSES and conversation.streams
-
-
 def _is_interceptable(conversation: Conversation) -> bool:
-    """One answer is asked for, and it can be held back."""
-    return conversation.value("n") in _ONE_CHOICE and not _is_relayed(conversation)
+    """One answer is asked for."""
+    return conversation.value("n") in _ONE_CHOICE

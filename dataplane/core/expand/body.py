@@ -6,9 +6,8 @@ Source: 03-proxy-and-recovery.md 2.9, 4.4.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 
-from dataplane.core.expand import reply_anthropic, reply_openai, reply_responses
+from dataplane.core.expand import reply_anthropic, reply_openai
 from dataplane.core.expand.relay import (
     JSON,
     Answer,
@@ -29,24 +28,18 @@ _NO_CALLS = Reply(())
 _READ: dict[Dialect, Callable[[bytes], Reply]] = {
     Dialect.ANTHROPIC: reply_anthropic.from_body,
     Dialect.OPENAI_CHAT: reply_openai.from_body,
-    Dialect.OPENAI_RESPONSES: reply_responses.from_body,
 }
 _CONTINUE: dict[Dialect, Callable[[Reply, Sequence[ToolResult]], tuple[bytes, ...]]] = {
     Dialect.ANTHROPIC: reply_anthropic.continuation,
     Dialect.OPENAI_CHAT: reply_openai.continuation,
-    Dialect.OPENAI_RESPONSES: reply_responses.continuation,
 }
 
 
 class BodyRelay(Relay):
-    """Nothing is sent before the end of the body, unless it is too large to be held.
+    """Nothing is sent before the end of the body, unless it is too large to be held."""
 
-    stores: the provider keeps this response, so that a later request may name parts of it.
-    """
-
-    def __init__(self, dialect: Dialect, *, stores: bool = True) -> None:
+    def __init__(self, dialect: Dialect) -> None:
         super().__init__(dialect)
-        self._stores = stores
         self._continuations = 0
         self._held = bytearray()
         self._too_large: Window | None = None
@@ -92,8 +85,6 @@ class BodyRelay(Relay):
 
     def _decided(self, body: bytes) -> Verdict:
         self._reply = _READ[self.dialect](body) if _NAME_OF_OURS in body else _NO_CALLS
-        if self._reply.needs_store and not self._stores:
-            self._reply = replace(self._reply, answerable=not self._reply.calls)
         outcome = handed_over_as(
             self._reply, stop_reason=self.stop_reason, continuations=self._continuations
         )

@@ -6,11 +6,12 @@ Source: 03-proxy-and-recovery.md 4.4.
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import msgspec
 from msgspec import Raw
 
-from dataplane.core.expand.raw import marker_id_in, object_of
+from dataplane.core.expand.raw import array_of, marker_id_in, members_of, object_of
 from dataplane.core.expand.relay import Call, ToolResult
 from dataplane.core.expand.rounds import UNREADABLE_REPLY, Reply
 from dataplane.core.expand.tool import is_injected
@@ -34,12 +35,37 @@ _NEEDS_NO_ANSWER = frozenset(
 )
 
 
-class _Item(msgspec.Struct):
-    type: str = ""
-    name: str = ""
-    call_id: str = ""
-    arguments: str = ""
+class ItemHead(msgspec.Struct):
+    """What an output item is. Programs write null for members that have no value."""
+
+    type: str | None = None
+    id: str | None = None
+    name: str | None = None
+    call_id: str | None = None
+    arguments: str | None = None
     encrypted_content: str | None = None
+
+    @property
+    def is_ours(self) -> bool:
+        """A call of a tool that the gateway answers itself."""
+        return self.type == _CALL and is_injected(self.name or "")
+
+    @property
+    def is_for_the_client(self) -> bool:
+        return not self.is_ours and self.type not in _NEEDS_NO_ANSWER
+
+    @property
+    def is_kept_nowhere(self) -> bool:
+        """Reasoning that only the provider's own store could hold."""
+        return self.type == _REASONING and not self.encrypted_content
+
+    @property
+    def marker_id(self) -> str | None:
+        """The id that a call of ours asks for; None when its arguments name none."""
+        try:
+            return marker_id_in((self.arguments or "{}").encode())
+        except _ERRORS:
+            return None
 
 
 class _Response(msgspec.Struct):
@@ -47,16 +73,68 @@ class _Response(msgspec.Struct):
 
 
 _response = msgspec.json.Decoder(_Response)
-_item = msgspec.json.Decoder(_Item)
+_head = msgspec.json.Decoder(ItemHead)
+_items = msgspec.json.Decoder(list[Raw])
+UNKNOWN = ItemHead()
+
+
+def head_of(item: bytes) -> ItemHead:
+    """UNKNOWN for what is no object, or has members of other types."""
+    try:
+        return _head.decode(item)
+    except _ERRORS:
+        return UNKNOWN
+
+
+def is_ours(item: bytes) -> bool:
+    """Whether an output item, or a declared tool, is one of the gateway's."""
+    head = head_of(item)
+    return head.is_ours or (head.type == "function" and is_injected(head.name or ""))
+
+
+def without_ours(items: Sequence[bytes]) -> list[bytes]:
+    """The items, or the declared tools, that are none of the gateway's."""
+    return [item for item in items if not is_ours(item)]
 
 
 def from_body(body: bytes) -> Reply:
     """The turn of a response that came as one JSON body."""
     try:
-        written = [bytes(item) for item in _response.decode(body).output]
-        return _reply(written, [_item.decode(item) for item in written])
+        return from_items(items_of(body))
     except _ERRORS:
         return UNREADABLE_REPLY
+
+
+def items_of(body: bytes) -> list[bytes]:
+    """The output items of a response. Raises msgspec.DecodeError."""
+    return [bytes(item) for item in _response.decode(body).output]
+
+
+def from_items(written: Sequence[bytes]) -> Reply:
+    """The turn that consists of these output items."""
+    items = [head_of(item) for item in written]
+    ours = [item for item in items if item.is_ours]
+    is_mixed = bool(ours) and any(item.is_for_the_client for item in items)
+    return Reply(
+        tuple(Call(item.call_id or "", item.name or "", item.marker_id) for item in ours),
+        b",".join(written),
+        answerable=not is_mixed and all(item.call_id for item in ours),
+        needs_store=any(item.is_kept_nowhere for item in items),
+        mixed=is_mixed,
+    )
+
+
+def without_what_nobody_kept(reply: Reply) -> Reply:
+    """The turn as a provider that stored nothing takes it back: without the reasoning that only
+    its own store could hold, and without the ids by which it would miss that reasoning.
+    """
+    items = _items.decode(array_of([reply.assistant]))
+    kept = [item for item in map(bytes, items) if not head_of(item).is_kept_nowhere]
+    return replace(reply, assistant=b",".join(map(_without_id, kept)))
+
+
+def _without_id(item: bytes) -> bytes:
+    return object_of({name: value for name, value in members_of(item).items() if name != "id"})
 
 
 def continuation(reply: Reply, results: Sequence[ToolResult]) -> tuple[bytes, ...]:
@@ -71,23 +149,4 @@ def _call_output(result: ToolResult) -> bytes:
             "call_id": string_literal(result.call_id),
             "output": string_literal(result.text),
         }
-    )
-
-
-def _is_ours(item: _Item) -> bool:
-    return item.type == _CALL and is_injected(item.name)
-
-
-def _reply(written: list[bytes], items: list[_Item]) -> Reply:
-    ours = [item for item in items if _is_ours(item)]
-    others = [item for item in items if not _is_ours(item) and item.type not in _NEEDS_NO_ANSWER]
-    calls = tuple(
-        Call(item.call_id, item.name, marker_id_in(item.arguments.encode() or b"{}"))
-        for item in ours
-    )
-    return Reply(
-        calls,
-        b",".join(written),
-        answerable=not ours or (not others and all(item.call_id for item in ours)),
-        needs_store=any(item.type == _REASONING and not item.encrypted_content for item in items),
     )

@@ -19,13 +19,14 @@ class Reply:
     """The model's turn. calls: of injected tools, in order. assistant: the turn as the JSON
     message that echoes it, or as the items, comma between them. answerable: no other tool was
     called, and the turn could be read. needs_store: its echo names what only the provider's own
-    store holds.
+    store holds. mixed: it also calls a tool that only the client can answer.
     """
 
     calls: tuple[Call, ...]
     assistant: bytes = b""
     answerable: bool = True
     needs_store: bool = False
+    mixed: bool = False
 
 
 UNREADABLE_REPLY = Reply((), answerable=False)

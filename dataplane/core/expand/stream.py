@@ -39,15 +39,16 @@ def with_data(event: SseEvent, written: bytes) -> bytes:
 class _Round:
     """What is kept of the running round.
 
-    cut: where in `events` the withheld ones begin. begun: the client has some of its content.
-    ended: the event after which nothing is missing was there.
+    cut: what the client has not got since a tool of ours was called, None before that.
+    begun: the client has some of its content. ended: the event after which nothing is missing was
+    there.
     """
 
     def __init__(self) -> None:
         self.parser = SseParser()
         self.events: list[SseEvent] = []
         self.retained_bytes = 0
-        self.cut: int | None = None
+        self.cut: list[SseEvent] | None = None
         self.intercepted = True
         self.begun = False
         self.ended = False
@@ -58,7 +59,7 @@ class _Round:
 
     @property
     def withheld(self) -> list[SseEvent]:
-        return [] if self.cut is None else self.events[self.cut :]
+        return self.cut or []
 
 
 class SpliceRelay(Relay):
@@ -113,6 +114,10 @@ class SpliceRelay(Relay):
     def _written(self, event: SseEvent) -> bytes:
         """The event as the client gets it in this round; empty for one that it does not get."""
 
+    def _goes_on(self, event: SseEvent) -> bool:
+        """Whether an event behind the call belongs to content that the client has begun to get."""
+        return False
+
     @abc.abstractmethod
     def _count(self, event: SseEvent) -> None:
         """Note what the client has, and whether the round has begun, once it got this event."""
@@ -153,9 +158,12 @@ class SpliceRelay(Relay):
         if event.fragment or current.retained_bytes > MAX_RETAINED_BYTES:
             return self._stop_intercepting(event)
         if calls_us and current.cut is None:
-            current.cut = len(current.events) - 1
+            current.cut = []
             self.buffered = self.buffered or self.blocks_sent == 0
-        return self._forwarded(event) if current.cut is None else b""
+        if current.cut is None or self._goes_on(event):
+            return self._forwarded(event)
+        current.cut.append(event)
+        return b""
 
     def _forwarded(self, event: SseEvent) -> bytes:
         if event.fragment:
@@ -166,7 +174,7 @@ class SpliceRelay(Relay):
     def _stop_intercepting(self, event: SseEvent) -> bytes:
         """T5: give the client what was withheld, and the event itself; the rest passes through."""
         self._oversize = True
-        given = self._give_withheld() if self._round.cut is not None else self._forwarded(event)
+        given = self._give_withheld() + self._forwarded(event)
         self._pass_through()
         return given
 

@@ -15,6 +15,7 @@ ADJUDICATE_ANSWER = (
     "Context upkeep is automatic; nothing is needed from you. Continue with the task."
 )
 
+SIGN = b"context_guru_"  # in every name of a tool of ours
 _INJECTED = frozenset({EXPAND, ADJUDICATE})
 _NAMED = (
     b'{"name":"context_guru_expand","description":"Return the complete original text that a '

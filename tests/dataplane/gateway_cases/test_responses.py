@@ -148,21 +148,21 @@ async def test_the_package_gets_the_answer_that_the_original_led_to(
     assert served.stats()["bounces"] == (not begins_with_text)
 
 
-async def test_reasoning_without_its_secret_goes_back_to_a_client_that_stores_nothing(
-    served: Served,
-) -> None:
+async def test_reasoning_that_nobody_kept_stays_out_of_the_continuation(served: Served) -> None:
     served.simulator.script({"content": [{"type": "thinking", "thinking": "Hm."}, EXPAND]})
+    served.simulator.script({"content": "It says 'a long line'."})
 
     async with client(served) as package:
         answer = await package.responses.create(
             model="gpt-5.6", input=history(), tools=TOOLS, store=False
         )
 
-    assert [item.type for item in answer.output] == ["reasoning", "function_call"]
-    assert len(served.sent) == 1
+    assert [item.type for item in answer.output] == ["reasoning", "message"]
+    kinds = [item["type"] for item in json.loads(served.sent[1])["input"][4:]]
+    assert kinds == ["function_call", "function_call_output"]
 
 
-async def test_case_77_a_stream_gets_no_tool_and_no_new_removal_but_every_earlier_one(
+async def test_case_77_a_stream_is_shaped_and_declares_the_tool_like_any_other_answer(
     served: Served,
 ) -> None:
     session = {"x_context_guru_session": "s1"}
@@ -175,9 +175,41 @@ async def test_case_77_a_stream_gets_no_tool_and_no_new_removal_but_every_earlie
     assert b"response.completed" in answer.content
     first, second = (json.loads(body) for body in served.sent)
     assert second["input"][3] == first["input"][3]
-    assert second["input"][5]["output"] == LONG + "more"
-    assert names(served.sent[1]) == ["bash"]
-    assert served.stats()["components"]["mask"]["gates"]["no_recovery_path"] == 1
+    assert MASKED in second["input"][5]["output"]
+    assert names(served.sent[0]) == names(served.sent[1]) == ["bash", "context_guru_expand"]
+
+
+async def test_the_package_streams_over_a_recovery_in_the_midst(served: Served) -> None:
+    reasoning = {"type": "thinking", "thinking": "I look.", "encrypted_content": "e=="}
+    served.simulator.script(
+        {"content": [reasoning, {"type": "text", "text": "Let me look. "}, EXPAND]},
+        {"content": "It says 'a long line'."},
+    )
+
+    async with (
+        client(served) as package,
+        package.responses.stream(
+            model="gpt-5.6", input=history(), tools=TOOLS, store=False
+        ) as opened,
+    ):
+        seen = [event async for event in opened]
+        final = await opened.get_final_response()
+
+    assert [item.type for item in final.output] == ["reasoning", "message", "message"]
+    assert final.output_text == "Let me look. It says 'a long line'."
+    assert [event.sequence_number for event in seen] == list(range(len(seen)))
+    first, second = (json.loads(body) for body in served.sent)
+    echoed = second["input"][len(first["input"]) :]
+    assert [item["type"] for item in echoed] == [
+        "reasoning",
+        "message",
+        "function_call",
+        "function_call_output",
+    ]
+    assert (echoed[0]["encrypted_content"], echoed[3]["output"]) == ("e==", LONG)
+    await served.settled()
+    assert served.stats()["bounces"] == 1
+    assert served.stats()["sse_streamed"] == 1
 
 
 async def test_the_package_streams(served: Served) -> None:
