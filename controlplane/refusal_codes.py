@@ -92,6 +92,11 @@ CODES: Mapping[str, Meaning] = {
     "conflict.state": Meaning(
         409, "The object is in a state that does not allow this.", "Read it anew and decide again."
     ),
+    "conflict.ambiguous": Meaning(
+        409,
+        "Several organisations in reach use the name.",
+        "Name the tenant or preset by its uid; nothing was done to any of them.",
+    ),
     "account.last_manager": Meaning(
         409,
         "Nobody could manage the deployment afterwards.",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from http import HTTPStatus
 from typing import ClassVar
 
@@ -21,6 +22,20 @@ class LastManagerError(AccountError):
 
     def __init__(self) -> None:
         super().__init__("The last active manager stays, or nobody could manage the deployment.")
+
+
+class AmbiguousNameError(AccountError):
+    """A name that several organisations in reach use: none of theirs is guessed to be meant.
+
+    uids: of those that bear it.
+    """
+
+    code = "conflict.ambiguous"
+    status = HTTPStatus.CONFLICT
+
+    def __init__(self, what: str, uids: Sequence[str]) -> None:
+        super().__init__(f"Several organisations have a {what} of this name; use its uid.")
+        self.uids = tuple(uids)
 
 
 class LinkError(AccountError):

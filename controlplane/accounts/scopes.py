@@ -12,6 +12,7 @@ from django.contrib.auth.models import AnonymousUser
 from django.db.models import Q, QuerySet
 
 from controlplane.accounts.models import ApiToken, Membership, Organisation, Tenant, User
+from controlplane.accounts.problems import AmbiguousNameError
 from controlplane.accounts.roles import PERMISSIONS, checked_name
 from controlplane.audit.actions import Actor
 
@@ -99,8 +100,14 @@ class Scope:
         return Tenant.objects.filter(seen).select_related("organisation")
 
     def tenant(self, slug: str, permission: str = "config:read") -> Tenant | None:
-        """The one of that slug or uid; a foreign one is None like an unknown one."""
-        return self.tenants(permission).filter(Q(slug=slug) | Q(uid=slug)).first()
+        """The one of that slug or uid; a foreign one is None like an unknown one.
+
+        AmbiguousNameError for a slug of several: a deed never falls on one that was not meant.
+        """
+        found = list(self.tenants(permission).filter(Q(slug=slug) | Q(uid=slug)))
+        if len(found) > 1:
+            raise AmbiguousNameError("tenant", [tenant.uid for tenant in found])
+        return found[0] if found else None
 
     def organisations(self, permission: str) -> QuerySet[Organisation]:
         """Those that may_in says yes to."""

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from http import HTTPStatus
-
 from django.http import HttpRequest
 
 from controlplane.accounts.models import Organisation
+from controlplane.accounts.problems import AmbiguousNameError
 from controlplane.accounts.scopes import Scope
 from controlplane.api.access import plain, scope_of, tenant_named
-from controlplane.api.refusals import RefusedError, invalid, not_found
+from controlplane.api.refusals import invalid, not_found
 from controlplane.configs import visible
 from controlplane.configs.documents import document_of, org_default
 from controlplane.configs.models import ConfigDocument, Preset
@@ -17,7 +16,6 @@ from controlplane.configs.models import ConfigDocument, Preset
 FORMS = "server, organisation/NAME, tenant/NAME, preset/NAME, new-preset/ORGANISATION, or a uid"
 UIDS = ("doc_", "ten_", "pre_", "org_")
 READ = "config:read"
-_CONFLICT = HTTPStatus.CONFLICT
 KINDS = {"doc_": "document", "ten_": "tenant", "pre_": "preset", "org_": "organisation"}
 
 
@@ -102,6 +100,5 @@ def preset_named(scope: Scope, name: str) -> Preset | None:
         return seen.filter(organisation__slug=place, name=own).first()
     found = list(seen.filter(uid=name)) or list(seen.filter(name=name)[:2])
     if len(found) > 1:
-        detail = "Several organisations have a preset of this name; use its uid."
-        raise RefusedError(_CONFLICT, "conflict.state", detail)
+        raise AmbiguousNameError("preset", [preset.uid for preset in found])
     return found[0] if found else None

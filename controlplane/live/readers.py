@@ -16,7 +16,8 @@ from django.core.handlers.asgi import ASGIRequest
 from django.utils import timezone
 
 from controlplane.accounts import websessions
-from controlplane.accounts.models import User, WebSession
+from controlplane.accounts.models import Tenant, User, WebSession
+from controlplane.accounts.problems import AmbiguousNameError
 from controlplane.accounts.scopes import Scope
 from controlplane.arrivals import machine_of, scope_of_session
 from controlplane.live.subscriber import Subscriber, View
@@ -63,7 +64,7 @@ def view_of(scope: Scope, asked: Asked, *, raw: bool = False) -> View:
     if not any(READ in grant.permissions for grant in scope.grants):
         raise RefusedError(HTTPStatus.FORBIDDEN, "auth.role_missing")
     if asked.tenant:
-        tenant = scope.tenant(asked.tenant, READ)
+        tenant = _tenant(scope, asked.tenant)
         if tenant is None:
             raise RefusedError(HTTPStatus.NOT_FOUND, "not_found")
         return replace(view, tenants=frozenset([tenant.uid]), tenant=tenant.uid)
@@ -71,6 +72,13 @@ def view_of(scope: Scope, asked: Asked, *, raw: bool = False) -> View:
         return view
     uids = scope.tenants(READ).values_list("uid", flat=True)
     return replace(view, tenants=frozenset(uids))
+
+
+def _tenant(scope: Scope, named: str) -> Tenant | None:
+    try:
+        return scope.tenant(named, READ)
+    except AmbiguousNameError as refused:
+        raise RefusedError(refused.status, refused.code) from None
 
 
 def check_topics(topics: frozenset[str]) -> None:

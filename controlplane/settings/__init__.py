@@ -60,6 +60,7 @@ MIDDLEWARE = [
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "controlplane.arrivals.SignedInMachines",
     "controlplane.ui.second_factor.FirstEnrol",
+    "controlplane.ui.which_tenant.WhichTenant",
     "django.contrib.messages.middleware.MessageMiddleware",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",

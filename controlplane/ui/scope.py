@@ -10,6 +10,7 @@ from django.http import Http404
 from django.urls import reverse
 
 from controlplane.accounts.models import Membership, Tenant, User
+from controlplane.accounts.problems import AmbiguousNameError
 from controlplane.accounts.queries import visible_tenants
 from controlplane.fleet import running
 from controlplane.ui.figures import Stats
@@ -66,15 +67,20 @@ class Scope:
 
 
 def scope_of(user: User, wanted: str) -> Scope:
-    """wanted: slug or uid of a tenant, empty for all. Http404 when the person may not see it."""
+    """wanted: slug or uid of a tenant, empty for all.
+
+    Http404 when the person may not see it, AmbiguousNameError for a slug of several.
+    """
     tenants = list(visible_tenants(user))
     sees_all = user.memberships.filter(role=Membership.Role.MANAGER).exists()
     if not wanted:
         return Scope(tenants, None, sees_all)
-    for tenant in tenants:
-        if wanted in (tenant.slug, tenant.uid):
-            return Scope(tenants, tenant, sees_all)
-    raise Http404
+    meant = [tenant for tenant in tenants if wanted in (tenant.slug, tenant.uid)]
+    if len(meant) > 1:
+        raise AmbiguousNameError("tenant", [tenant.uid for tenant in meant])
+    if not meant:
+        raise Http404
+    return Scope(tenants, meant[0], sees_all)
 
 
 def handle(tenant: Tenant, among: Sequence[Tenant]) -> str:

@@ -149,7 +149,7 @@ def test_a_slug_of_several_organisations_names_no_tenant(
     seen = sent(wide, "GET", "/tenants/orchid")
     exact = sent(wide, "POST", f"/tenants/{other_tenant.uid}/disable", why)
 
-    assert [one.json().get("code") for one in (refused, seen)] == ["conflict.state"] * 2
+    assert [one.json().get("code") for one in (refused, seen)] == ["conflict.ambiguous"] * 2
     assert exact.status_code == 200
     assert sent(narrow, "GET", "/tenants/orchid").json()["uid"] == tenant.uid
     assert not Tenant.objects.get(pk=tenant.pk).disabled_at

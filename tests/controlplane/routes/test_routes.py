@@ -6,24 +6,21 @@ route is another deed; every method without a line must be refused to everyone a
 
 from __future__ import annotations
 
-import copy
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from django.db.transaction import atomic, set_rollback
 from django.test import Client
 from django.urls import URLPattern, URLResolver, get_resolver
 
-from controlplane.accounts.actions import create_organisation, create_tenant, issue_key
+from controlplane.accounts.actions import issue_key
 from controlplane.accounts.models import DataPlaneKey, Tenant
 from controlplane.accounts.tokens import issue_token
 from controlplane.audit.models import AuditEvent
-from controlplane.configs.actions import ensure_server_default
 from tests.controlplane import watched_deeds
 from tests.controlplane.conftest import person
-from tests.controlplane.sites import SIGN_IN, VISITORS, Expected, Site, deployed
+from tests.controlplane.sites import SIGN_IN, VISITORS, Expected, Site
 
 METHODS = ("GET", "POST", "PUT", "PATCH", "DELETE")
 OK, DONE, WRONG, FORBIDDEN, ABSENT, NOT_SO = 200, 302, 422, 403, 404, 405
@@ -252,31 +249,6 @@ def routes(patterns: Any = None, prefix: str = "") -> Iterator[str]:
             yield from routes(pattern.url_patterns, route)
         elif isinstance(pattern, URLPattern):
             yield route
-
-
-@pytest.fixture(scope="module")
-def deployment(django_db_setup: None, django_db_blocker: Any) -> Iterator[Site]:
-    """Built once: every test of the walk begins from it and is rolled back to it."""
-    with django_db_blocker.unblock(), atomic("default"), atomic("telemetry"):
-        ensure_server_default()
-        acme, globex = (
-            create_organisation(name=name.title(), slug=name, by=None)
-            for name in ("acme", "globex")
-        )
-        own, other = (create_tenant(each, slug="orchid", by=None) for each in (acme, globex))
-        yield deployed(own, other)
-        for database in ("default", "telemetry"):
-            set_rollback(True, using=database)
-
-
-@pytest.fixture
-def site(db: None, deployment: Site) -> Site:
-    """The deployment, with clients whose cookies are this test's own."""
-    clients = {}
-    for visitor, client in deployment.clients.items():
-        clients[visitor] = Client()
-        clients[visitor].cookies = copy.deepcopy(client.cookies)
-    return Site(clients, deployment.places)
 
 
 def test_every_route_has_a_line() -> None:
