@@ -39,6 +39,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("headrace.proxy")
 CLIENT_GONE = 499
+GUARDED_AT_ONCE = 64 << 10  # bytes of a body; more are looked through beside the event loop
 _UNKNOWN_USAGE = (Reading.UNPARSED, Reading.UNREADABLE)
 
 
@@ -59,8 +60,8 @@ class Proxy:
         call = ticket.call
         limits = self.settings.body_limits(compaction=ticket.route.may_be_large)
         body = await call.read_body(limits, ticket.room)
-        if ticket.guards_state and (call.is_encoded or stored_state.may_be_named(body)):
-            raise RefusedError("server_state_forbidden")
+        if ticket.guards_state:
+            await _refuse_stored_state(call, body)
         carrying = _Carrying(self, ticket, body)
         try:
             async with asyncio.TaskGroup() as group:
@@ -73,6 +74,18 @@ class Proxy:
             carrying.conclude()
         if carrying.refused is not None:
             raise carrying.refused
+
+
+async def _refuse_stored_state(call: Call, body: bytes) -> None:
+    """Apart from the loop where that takes long: a body may be all of a long conversation."""
+    if call.is_encoded:
+        raise RefusedError("server_state_forbidden", detail="The body is compressed.")
+    if len(body) <= GUARDED_AT_ONCE:
+        named = stored_state.named_in(body)
+    else:
+        named = await asyncio.to_thread(stored_state.named_in, body)
+    if named:
+        raise RefusedError("server_state_forbidden", detail=f"The request names {named}.")
 
 
 async def _leave_when_gone(call: Call) -> None:

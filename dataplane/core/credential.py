@@ -9,7 +9,13 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from dataplane.core.config.resource import Upstream
-from dataplane.core.identity import AUTH_SLOTS, Headers, foreign_slots, has_provider_key
+from dataplane.core.identity import (
+    ACCOUNT_SLOTS,
+    AUTH_SLOTS,
+    Headers,
+    foreign_slots,
+    has_provider_key,
+)
 
 
 class CredentialError(ValueError):
@@ -47,7 +53,9 @@ def plan_for(upstream: Upstream, headers: Headers, held: str | None) -> Credenti
     if not key or not key.isascii() or not key.isprintable():
         raise CredentialError("upstream_credential_missing")
     name, scheme = _slot(upstream)
-    return CredentialPlan(frozenset((*AUTH_SLOTS, name)), (name, scheme + key.encode()))
+    return CredentialPlan(
+        frozenset((*AUTH_SLOTS, *ACCOUNT_SLOTS, name)), (name, scheme + key.encode())
+    )
 
 
 def _slot(upstream: Upstream) -> tuple[bytes, bytes]:

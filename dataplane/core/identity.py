@@ -10,6 +10,13 @@ Headers = Sequence[tuple[bytes, bytes]]
 
 TOKEN_HEADER = b"x-context-guru-token"
 AUTH_SLOTS = (b"authorization", b"x-api-key", b"x-goog-api-key")
+# Which part of the provider's account a request belongs to: for whoever's account it is to say.
+ACCOUNT_SLOTS = (
+    b"openai-organization",
+    b"openai-project",
+    b"anthropic-workspace-id",
+    b"anthropic-user-profile-id",
+)
 OWN_PREFIX = b"cg_"
 _TOKEN = re.compile(rb"cg_live_[A-Z2-7]{26}")
 _TOKEN_LENGTH = 34

@@ -62,7 +62,7 @@ class Route(NamedTuple):
     @property
     def names_stored_state(self) -> bool:
         """The body may name what the provider stored earlier."""
-        return self.family == "openai" and self.path in _CREATES_RESPONSES
+        return self.path in _STATELESS
 
     def is_open_to_all(self, method: str) -> bool:
         """False where the provider's account, not the request, decides what is seen or changed."""

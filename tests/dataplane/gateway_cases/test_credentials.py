@@ -193,6 +193,40 @@ async def test_case_14_what_another_tenant_may_have_stored_is_closed(
     assert served.sent == []
 
 
+@pytest.mark.parametrize(
+    ("path", "content"),
+    [
+        ("/v1/messages", {"type": "container_upload", "file_id": "file_1"}),
+        ("/v1/messages/count_tokens", {"type": "container_upload", "file_id": "file_1"}),
+        ("/v1/chat/completions", {"type": "file", "file": {"file_id": "file_1"}}),
+    ],
+)
+async def test_every_dialect_names_what_it_would_not_let_pass(
+    serve: Serve, path: str, content: dict[str, Any]
+) -> None:
+    body = {"model": "m", "messages": [{"role": "user", "content": [content]}]}
+    async with serve(**BY_NAME) as served:
+        answer = await served.send("POST", path, content=json.dumps(body).encode(), headers=AGENT)
+
+    assert (answer.status_code, answer.headers["x-cg-error"]) == (403, "server_state_forbidden")
+    assert "messages[0].content[0]." in answer.json()["error"]["message"]
+    assert served.sent == []
+
+
+async def test_with_a_held_key_the_caller_chooses_no_part_of_the_account(serve: Serve) -> None:
+    chosen = {
+        "openai-organization": "org_1",
+        "openai-project": "proj_1",
+        "anthropic-workspace-id": "wrkspc_1",
+        "anthropic-user-profile-id": "up_1",
+    }
+    async with serve(**BY_NAME) as served:
+        await served.send("POST", "/v1/messages", content=MESSAGE, headers=AGENT | chosen)
+
+    (request,) = served.simulator.requests
+    assert not chosen.keys() & {name.decode().lower() for name, _ in request.headers}
+
+
 async def test_case_14_an_upstream_may_allow_what_it_stored(serve: Serve) -> None:
     body = b'{"model":"m","input":"Hello","previous_response_id":"resp_1"}'
     upstream = {"key_ref": "main", "allow_server_state": True}
