@@ -119,10 +119,9 @@ class Gateway:
 
 
 def is_data_plane(scope: Any) -> bool:
-    """A websocket is never the data plane's; a probe of the base address always is."""
-    if scope["type"] != "http":
-        return False
-    if scope["path"] == "/" and scope["method"] in {"HEAD", "OPTIONS"}:
+    """A probe of the base address is, too."""
+    is_probe = scope["path"] == "/" and scope.get("method") in {"HEAD", "OPTIONS"}
+    if is_probe:
         return True
     return scope["path"].lstrip("/").partition("/")[0] in DATA_PLANE
 

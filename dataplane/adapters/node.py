@@ -193,7 +193,7 @@ class Node:
         if scope["type"] == "lifespan":
             await self._live(receive, send)
         elif scope["type"] == "websocket":
-            await _refuse_websocket(scope, receive, send)
+            await self._refuse_websocket(scope, receive, send)
         else:
             await self._serve(Call(scope, receive, send, new_request_id()))
 
@@ -238,6 +238,22 @@ class Node:
             logs.safe_path(call.path),
         )
         await call.refuse(error)
+
+    async def _refuse_websocket(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Say before the handshake that HTTP is spoken here: clients then use it at once."""
+        refusal, request_id = REFUSALS["unsupported_upgrade"], new_request_id()
+        self.telemetry.refuse(refusal.counted)
+        log.info("cg.refused name=%s path=%s", refusal.name, logs.safe_path(scope["path"]))
+        await receive()
+        if "websocket.http.response" not in (scope.get("extensions") or {}):
+            await send({"type": "websocket.close", "code": 1002})
+            return
+        body = body_of(refusal, _family_of(scope["path"]), request_id=request_id)
+        headers = headers_of(refusal, request_id=request_id)
+        headers.append((b"content-length", b"%d" % len(body)))
+        start = {"type": "websocket.http.response.start", "status": refusal.status}
+        await send({**start, "headers": headers})
+        await send({"type": "websocket.http.response.body", "body": body})
 
     async def _carry(self, call: Call) -> None:
         """A provider route: find the route, the caller and the upstream, then carry it."""
@@ -332,25 +348,14 @@ def _route_of(call: Call) -> Route:
     """The provider route that a request asks for. Raises RefusedError."""
     if holds_key(unquote_to_bytes(call.query)):
         raise RefusedError("token_in_url")
+    if call.header(b"upgrade").lower() == "websocket":  # a server that speaks none passed it on
+        call.family = _family_of(call.path)
+        raise RefusedError("unsupported_upgrade")
     is_anthropic = bool(call.header(b"anthropic-version"))
     try:
         return match(call.spelt_path, method=call.method, is_anthropic=is_anthropic)
     except RouteError as error:
         raise RefusedError(str(error)) from None
-
-
-async def _refuse_websocket(scope: Scope, receive: Receive, send: Send) -> None:
-    """No provider route speaks websocket; say so before the handshake is accepted."""
-    await receive()
-    if "websocket.http.response" not in (scope.get("extensions") or {}):
-        await send({"type": "websocket.close", "code": 1002})
-        return
-    refusal, request_id = REFUSALS["unsupported_upgrade"], new_request_id()
-    headers = headers_of(refusal, request_id=request_id)
-    start = {"type": "websocket.http.response.start", "status": refusal.status}
-    await send({**start, "headers": headers})
-    body = body_of(refusal, _family_of(scope["path"]), request_id=request_id)
-    await send({"type": "websocket.http.response.body", "body": body})
 
 
 def _family_of(path: str) -> str:

@@ -64,8 +64,13 @@ def test_a_probe_of_the_base_address_is_answered_by_the_node(method: str) -> Non
     assert is_data_plane({"type": "http", "path": "/", "method": method})
 
 
-def test_a_websocket_is_never_the_data_planes() -> None:
-    assert not is_data_plane({"type": "websocket", "path": "/v1/realtime"})
+@pytest.mark.parametrize(
+    ("path", "expected"), [("/v1/realtime", True), ("/openai/v1/responses", True), ("/live", False)]
+)
+def test_a_websocket_on_a_providers_path_is_the_nodes_to_refuse(
+    path: str, *, expected: bool
+) -> None:
+    assert is_data_plane({"type": "websocket", "path": path}) is expected
 
 
 @pytest.fixture

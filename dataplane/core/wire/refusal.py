@@ -7,6 +7,7 @@ Source: 03-proxy-and-recovery.md 1.7.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from http import HTTPStatus
 from typing import Any
 
 import msgspec
@@ -113,7 +114,9 @@ REFUSALS = _refusals(
         "concurrency", retry=True, retry_after_s=1,
     ),
     Refusal(
-        "unsupported_upgrade", 501, "api_error", "This address does not speak that protocol."
+        "unsupported_upgrade", 426, _INVALID,
+        "This address is not served over websockets. Send the request over HTTP, with POST.",
+        "unsupported_upgrade",
     ),
     Refusal(
         "no_upstream", 502, "api_error", "No upstream serves this route for this tenant.",
@@ -184,8 +187,10 @@ def headers_of(refusal: Refusal, *, request_id: str) -> list[tuple[bytes, bytes]
         (b"x-cg-error", refusal.name.encode()),
         (b"x-context-guru-request-id", request_id.encode()),
     ]
-    if refusal.status == 401:  # noqa: PLR2004
+    if refusal.status == HTTPStatus.UNAUTHORIZED:
         headers.append((b"www-authenticate", b'Bearer realm="context-guru"'))
+    if refusal.status == HTTPStatus.UPGRADE_REQUIRED:
+        headers.append((b"upgrade", b"HTTP/1.1"))
     if not refusal.retry:
         headers.append((b"x-should-retry", b"false"))
     elif refusal.retry_after_s:

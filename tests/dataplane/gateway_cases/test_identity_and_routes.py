@@ -6,6 +6,7 @@ Cases 4 and 11 to 14 are in test_credentials.py.
 from __future__ import annotations
 
 import gzip
+import json
 from base64 import b64encode
 from typing import Any
 
@@ -268,17 +269,35 @@ async def test_case_20_a_compressed_chunked_answer_passes_as_it_is(served: Serve
     assert served.simulator.requests[-1].header("accept-encoding") == "gzip"
 
 
-async def test_case_21_a_websocket_is_refused_before_its_handshake(served: Served) -> None:
-    address = served.gateway.url.replace("http://", "ws://") + "/v1/responses"
+@pytest.mark.parametrize("path", ["/v1/responses", "/openai/v1/responses"])
+async def test_case_21_a_websocket_is_told_before_its_handshake_that_http_is_spoken_here(
+    served: Served, path: str
+) -> None:
+    address = served.gateway.url.replace("http://", "ws://") + path
 
     with pytest.raises(websockets.InvalidStatus) as refused:
         await connect(address, proxy=None, additional_headers=AGENT)
 
     response = refused.value.response
-    assert (response.status_code, response.headers["x-cg-error"]) == (501, "unsupported_upgrade")
+    assert (response.status_code, response.headers["x-cg-error"]) == (426, "unsupported_upgrade")
     assert response.headers["x-should-retry"] == "false"
     assert response.headers["x-context-guru-request-id"]
-    assert b"cg_unsupported_upgrade" in (response.body or b"")
+    assert response.headers["upgrade"] == "HTTP/1.1"
+    told = json.loads(response.body or b"")["error"]
+    assert told["code"] == "cg_unsupported_upgrade"
+    assert "HTTP" in told["message"]
+    assert served.refused() == {"unsupported_upgrade": 1}
+
+
+async def test_an_upgrade_that_reaches_the_node_as_http_gets_the_same_answer(
+    served: Served,
+) -> None:
+    headers = AGENT | {"upgrade": "websocket"}  # without `connection` no server acts on it
+
+    answer = await served.send("GET", "/anthropic/v1/messages", headers=headers)
+
+    assert (answer.status_code, answer.headers["x-cg-error"]) == (426, "unsupported_upgrade")
+    assert answer.json()["type"] == "error"
 
 
 @pytest.mark.parametrize(

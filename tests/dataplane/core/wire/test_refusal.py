@@ -23,7 +23,7 @@ token_in_url 400 invalid_request_error no bad_request
 body_timeout 408 invalid_request_error yes bad_request
 body_too_large 413 request_too_large no body_too_large
 auth_throttled 429 rate_limit_error yes rate_limit
-unsupported_upgrade 501 api_error no -
+unsupported_upgrade 426 invalid_request_error no unsupported_upgrade
 no_upstream 502 api_error no no_upstream
 upstream_error 502 api_error yes upstream_error
 upstream_timeout 502 api_error yes upstream_error
