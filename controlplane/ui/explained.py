@@ -13,6 +13,7 @@ from controlplane.refusal_codes import CODES
 from controlplane.ui.frame import PersonRequest, page
 from controlplane.ui.problem_rows import SIGNS
 from dataplane.core.components import components
+from dataplane.core.config.document import REMOVED
 from dataplane.core.config.phrases import Wording
 from dataplane.core.config.wording import WORDINGS
 
@@ -93,12 +94,16 @@ def entry(code: str, wording: Wording) -> Entry:
 
 
 def refused(code: str) -> tuple[Refused, ...]:
-    """Every key that the components declare to be answered with this code."""
-    return tuple(
-        Refused(f"{name}.{key}", refusal.reason, refusal.replacement)
+    """Every key, of the top level and of the components, that is answered with this code."""
+    of_components = (
+        (f"{name}.{key}", why)
         for name, declared in components().items()
-        for key, refusal in declared.refusals.items()
-        if refusal.code == code
+        for key, why in declared.refusals.items()
+    )
+    return tuple(
+        Refused(name, why.reason, why.replacement)
+        for name, why in (*REMOVED.items(), *of_components)
+        if why.code == code
     )
 
 

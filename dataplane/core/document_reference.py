@@ -10,12 +10,12 @@ from collections.abc import Iterator, Mapping
 import msgspec
 
 from dataplane.core.config.across import NOT_BUILT
-from dataplane.core.config.document import STORE_SIZES, StoreSizes
+from dataplane.core.config.document import REMOVED, STORE_SIZES, StoreSizes
 from dataplane.core.config.parse import parse
 from dataplane.core.config.presets import BUILT_IN, Preset
 from dataplane.core.config.registry import LARGEST_INTEGER, Key, leaves, registry
 from dataplane.core.config.tree import Path, ScalarNode, SequenceNode
-from dataplane.core.declaration import Declaration
+from dataplane.core.declaration import Declaration, Refusal
 from dataplane.core.reference import table
 
 GENERATED = "<!-- Written by `make docs` from the code; edit that instead. -->"
@@ -40,6 +40,8 @@ def page(declared: Mapping[str, Declaration]) -> str:
     lines = [
         *(GENERATED, "", "# A document", "", INTRODUCTION, "", "## Keys", ""),
         *table(("key", "type", "default", "meaning"), keys),
+        *("", "## Keys that were removed", ""),
+        *table(("key", "why", "instead"), map(removed_row, REMOVED.items())),
         *("", "## What a store keeps when the document does not say", ""),
         *table(("`store` key", *(f"`{name}`" for name in STORE_SIZES)), sizes),
         *("", "## Presets that come with the package", ""),
@@ -88,6 +90,11 @@ def said(path: Path, key: Key) -> Iterator[str]:
         yield "Not part of this build: `true` is refused."
     for value, why in key.unavailable.items():
         yield f"`{value}`: {why}"
+
+
+def removed_row(removed: tuple[str, Refusal]) -> tuple[str, str, str]:
+    name, why = removed
+    return f"`{name}`", why.reason, why.replacement
 
 
 def size_row(field: msgspec.structs.FieldInfo) -> tuple[str, ...]:

@@ -135,7 +135,9 @@ def check_document(document: Mapping[str, Any], components: Mapping[str, Declara
 
 def _node_root(root: Key) -> Key:
     fields = {name: key for name, key in root.fields.items() if name != "preset"}
-    return dataclasses.replace(root, fields=fields, refusals={"preset": _PRESET_ON_A_NODE})
+    return dataclasses.replace(
+        root, fields=fields, refusals={**root.refusals, "preset": _PRESET_ON_A_NODE}
+    )
 
 
 def _schema(document: Mapping[str, Any]) -> Iterator[Problem]:

@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from dataplane.core.config.recovery_keys import Expand, Recovery
-from dataplane.core.declaration import key
+from dataplane.core.declaration import Refusal, key
 
 Backend = Literal["memory", "sqlite", "redis"]
 
@@ -124,6 +124,13 @@ STORE_SIZES: dict[str, StoreSizes] = {
     "memory": StoreSizes(1800, 1000, 100, 256 << 20),
     "sqlite": StoreSizes(86_400, 200_000, 10_000, 2 << 30),
     "redis": StoreSizes(86_400, 200_000, 10_000, 1 << 30),
+}
+REMOVED = {
+    "responses_stream_expand": Refusal(
+        "config.removed_key",
+        "A streamed Responses answer is opened for the recovery tool like every other stream.",
+        "Delete the key; inject_expand says for all dialects whether the tool is offered.",
+    ),
 }
 UNAVAILABLE_VALUES = {
     "mode": {"async": "Compacting after the answer is designed but not part of this build."}

@@ -15,7 +15,7 @@ from typing import Any, Literal, Union, get_args, get_origin, get_type_hints
 
 import msgspec
 
-from dataplane.core.config.document import UNAVAILABLE_VALUES, Document, PresetDocument
+from dataplane.core.config.document import REMOVED, UNAVAILABLE_VALUES, Document, PresetDocument
 from dataplane.core.config.tree import Path
 from dataplane.core.declaration import Declaration, Refusal
 
@@ -94,7 +94,7 @@ def registry(components: Mapping[str, Declaration], *, preset: bool = False) -> 
     fields["components"] = Key("components", "block", title, fields=blocks)
     if preset:
         del fields["preset"]
-    refusals = {"preset": _PRESET_IN_A_PRESET} if preset else {}
+    refusals = REMOVED | ({"preset": _PRESET_IN_A_PRESET} if preset else {})
     return Key("", "block", "A configuration document.", fields=fields, refusals=refusals)
 
 

@@ -62,6 +62,10 @@ KEYS = [
         "config.removed_key 4:5 /components/extract_llm/per_output", id="removed_key",
     ),
     pytest.param(
+        "responses_stream_expand: true\n", CONTEXT,
+        "config.removed_key 1:1 /responses_stream_expand", id="removed_key-top-level",
+    ),
+    pytest.param(
         block("extract_llm_sweep", "strategy: code", *SWEEP), RUNNABLE,
         "config.refused_key 4:5 /components/extract_llm_sweep/strategy", id="refused_key",
     ),
