@@ -106,7 +106,7 @@ class Tenant:
         alias = self._session(scope.alias, "alias", at) if scope.alias else None
         alias_turn = alias.turns.get(scope.thread) if alias else None
         own = session.turns.get(scope.thread)
-        previous = retention.previous_turn(own, alias_turn, wanted.messages)
+        previous = retention.previous_turn(own, alias_turn)
         record = retention.turn_record(previous, wanted)
         session.turns[scope.thread] = record
         if alias and alias is not session:

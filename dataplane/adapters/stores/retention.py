@@ -93,18 +93,17 @@ def overflow_excess(limits: StoreLimits, fill: Fill) -> int:
     return max(0, fill.overflow - max(0, room))
 
 
-def previous_turn(own: PastTurn | None, alias: PastTurn | None, messages: int) -> PastTurn | None:
-    """The turn before one of so many messages: the session's own, with the later clock and the
-    longer lifetime of its alias, since one conversation may arrive under both names.
+def previous_turn(own: PastTurn | None, alias: PastTurn | None) -> PastTurn | None:
+    """The turn before: the session's own, with the later clock and the longer lifetime of its
+    alias, since one conversation may arrive under both names.
 
-    Of an alias alone the transcript is taken for this one's only if it is no longer: conversations
-    that begin with the same words share an alias.
+    An alias says nothing else. Conversations that begin with the same words share one, so neither
+    the transcript nor what was offered to its model need be this one's.
     """
-    if own is not None and alias is not None:
-        return replace(own, at=max(own.at, alias.at), ttl_s=max(own.ttl_s, alias.ttl_s))
-    if own is None and alias is not None and alias.messages > messages:
-        return replace(alias, messages=0)
-    return own or alias
+    if alias is None:
+        return own
+    known = own or PastTurn(0, alias.at, alias.ttl_s, offered=False)
+    return replace(known, at=max(known.at, alias.at), ttl_s=max(known.ttl_s, alias.ttl_s))
 
 
 def turn_record(previous: PastTurn | None, wanted: OpenTurn) -> PastTurn:
@@ -116,15 +115,8 @@ def turn_record(previous: PastTurn | None, wanted: OpenTurn) -> PastTurn:
 
 
 def alias_record(alias: PastTurn | None, record: PastTurn) -> PastTurn:
-    """What the alias remembers of a turn recorded under the session's own name: the clock, the
-    lifetime and the offer. Transcripts of other sessions may begin with the same words, so their
-    length is none of the alias's.
+    """What the alias remembers of a turn recorded under the session's own name: the clock and the
+    lifetime.
     """
-    if alias is None:
-        return replace(record, messages=0)
-    return replace(
-        alias,
-        at=max(alias.at, record.at),
-        ttl_s=max(alias.ttl_s, record.ttl_s),
-        offered=alias.offered or record.offered,
-    )
+    known = alias or PastTurn(0, record.at, record.ttl_s, offered=False)
+    return replace(known, at=max(known.at, record.at), ttl_s=max(known.ttl_s, record.ttl_s))

@@ -76,7 +76,7 @@ def record(tx: Transaction, wanted: OpenTurn, limits: StoreLimits) -> Recorded:
 def _record(tx: Transaction, wanted: OpenTurn, own: PastTurn | None, alias: str) -> PastTurn | None:
     session, thread = wanted.scope.session, wanted.scope.thread
     alias_turn = _turn(tx, alias, thread) if alias else None
-    previous = retention.previous_turn(own, alias_turn, wanted.messages)
+    previous = retention.previous_turn(own, alias_turn)
     record = retention.turn_record(previous, wanted)
     _put_turn(tx, session, thread, record)
     if alias:

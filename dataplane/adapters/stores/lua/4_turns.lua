@@ -16,23 +16,25 @@ local function put_turn(session, thread, turn)
   changed = true
 end
 
-local function with(turn, changes)
+local function moved_on(turn, clock)
   return {
-    messages = changes.messages or turn.messages,
-    at = math.max(turn.at, changes.at or turn.at),
-    ttl_s = math.max(turn.ttl_s, changes.ttl_s or turn.ttl_s),
-    offered = turn.offered or changes.offered or false,
+    messages = turn.messages,
+    at = math.max(turn.at, clock.at),
+    ttl_s = math.max(turn.ttl_s, clock.ttl_s),
+    offered = turn.offered,
   }
 end
 
-local function previous_turn(own_turn, alias_turn, messages)
-  if own_turn and alias_turn then
-    return with(own_turn, { at = alias_turn.at, ttl_s = alias_turn.ttl_s })
+-- Of another session's turn: its clock and its lifetime, and nothing else.
+local function clock_of(turn)
+  return { messages = 0, at = turn.at, ttl_s = turn.ttl_s, offered = false }
+end
+
+local function previous_turn(own_turn, alias_turn)
+  if not alias_turn then
+    return own_turn
   end
-  if not own_turn and alias_turn and alias_turn.messages > messages then
-    return with(alias_turn, { messages = 0 })
-  end
-  return own_turn or alias_turn
+  return moved_on(own_turn or clock_of(alias_turn), alias_turn)
 end
 
 local function turn_record(previous, wanted)
@@ -45,10 +47,7 @@ local function turn_record(previous, wanted)
 end
 
 local function alias_record(alias_turn, record)
-  if not alias_turn then
-    return with(record, { messages = 0 })
-  end
-  return with(alias_turn, { at = record.at, ttl_s = record.ttl_s, offered = record.offered })
+  return moved_on(alias_turn or clock_of(record), record)
 end
 
 -- Slide the session with the originals that its decisions name; returns the ids renewed, none
@@ -84,7 +83,7 @@ local function record_turn(wanted)
   end
   local own_turn = past_turn(session, thread)
   local alias_turn = alias and past_turn(alias, thread)
-  local previous = previous_turn(own_turn, alias_turn, wanted.messages)
+  local previous = previous_turn(own_turn, alias_turn)
   local record = turn_record(previous, wanted)
   put_turn(session, thread, record)
   if alias then

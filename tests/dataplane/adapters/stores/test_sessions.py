@@ -295,13 +295,29 @@ async def test_threads_of_a_session_have_turns_of_their_own_and_share_decisions(
     assert set(view.frozen["mask"]) == {"text"}
 
 
-async def test_a_conversation_is_recognised_under_its_alias(store: Store) -> None:
+async def test_of_another_session_an_alias_tells_the_clock_and_the_lifetime_and_nothing_else(
+    store: Store,
+) -> None:
+    """Neither its transcript nor what its model was offered is this session's."""
     await turn(store, scope=Scope("acme", "alice", "derived"), messages=3, offered=True)
 
     named = Scope("acme", "alice", "explicit", alias="derived")
     view = await turn(store, scope=named, at=NOW + 5, messages=5)
 
-    assert view.previous == PastTurn(3, NOW, 300, offered=True)
+    assert view.previous == PastTurn(0, NOW, 300, offered=False)
+
+
+async def test_nor_does_an_alias_carry_an_offer_from_one_session_to_the_next(store: Store) -> None:
+    first, second = (Scope("acme", "alice", name, alias="derived") for name in ("one", "other"))
+    await turn(store, scope=first, offered=True)
+    await turn(store, scope=second)
+
+    unnamed = await turn(store, scope=Scope("acme", "alice", "derived"))
+    third = await turn(store, scope=Scope("acme", "alice", "third", alias="derived"))
+
+    assert not unnamed.previous.offered  # type: ignore[union-attr]
+    assert not third.previous.offered  # type: ignore[union-attr]
+    assert (await turn(store, scope=first)).previous.offered  # type: ignore[union-attr]
 
 
 async def test_of_session_and_alias_the_later_clock_and_the_longer_lifetime_win(
