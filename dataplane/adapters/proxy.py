@@ -308,7 +308,7 @@ class _Carrying:
     async def _continuation(self, verdict: Answer, relay: Relay) -> bytes:
         assert self._exchange is not None  # noqa: S101  only shaped requests are intercepted
         results = await drive(self._exchange.answer(verdict.calls), self._ticket.perform)
-        return self._exchange.continuation(relay.continuation(results))
+        return self._exchange.continuation(relay.continuation(results), is_last=verdict.is_last)
 
     def conclude(self) -> None:
         """What the response cost, whatever became of it."""

@@ -28,6 +28,7 @@ from dataplane.core.expand.relay import Call, ToolResult
 from dataplane.core.lineage import prints_of
 from dataplane.core.located import located
 from dataplane.core.plan import Plan
+from dataplane.core.recovery_path import RecoveryPath, recovery_path
 from dataplane.core.report import RunReport
 from dataplane.core.resend import FREE
 from dataplane.core.rewritten import Rewritten, rewritten
@@ -39,7 +40,6 @@ from dataplane.core.wire.message import Conversation, Dialect
 from dataplane.core.wire.spans import STRING, Span, UnparseableError, outline
 from dataplane.core.wire.splice import Edit, append_to_array, splice, string_literal
 
-_ONE_CHOICE = frozenset({None, b"null", b"1"})  # of `n`; any other spelling may be several
 # Bodies that are compacted for their caller: no provider has cached what precedes them here.
 COMPACT_THREAD = "compact"
 
@@ -71,12 +71,15 @@ class Outgoing:
 
 @dataclass(slots=True)
 class _Shaping:
-    """A request that may be shaped. state: the pipeline's run, once it ended."""
+    """A request that may be shaped. path: the way back from what is removed. state: the
+    pipeline's run, once it ended.
+    """
 
     conversation: Conversation
     view: SessionView
     life: lifetime.Lifetime
     outgoing: Outgoing
+    path: RecoveryPath
     state: Run | None = None
 
 
@@ -168,7 +171,7 @@ class Exchange:
         life = lifetime.lifetime_of(
             asked.dialect.family, conversation.model, ("1h",) if conversation.offers_1h else ()
         )
-        self.turn = self._turn_of(conversation, scope, life, is_open=closed is None)
+        self.turn = self._turn_of(conversation, scope, life, closed)
         view: SessionView = yield self.turn
         self.previous = view.previous
         outgoing = Outgoing(
@@ -180,25 +183,28 @@ class Exchange:
             stores=conversation.value("store") != b"false",
             compacted=lifetime.was_compacted(view.previous, len(conversation.messages)),
         )
-        was_offered = view.previous is not None and view.previous.offered
-        looks = closed is not bypass.OBSERVE
-        outgoing.intercepts = looks and was_offered and _is_interceptable(conversation)
+        path = self._path_of(conversation, closed, view.previous)
+        outgoing.intercepts = path.watches and closed is not bypass.OBSERVE
         if closed is None:
-            self._shaping = _Shaping(conversation, view, life, outgoing)
+            self._shaping = _Shaping(conversation, view, life, outgoing, path)
             yield from self._rewrite(self._shaping)
         return outgoing
 
     def _turn_of(
-        self, conversation: Conversation, scope: Scope, life: lifetime.Lifetime, *, is_open: bool
+        self,
+        conversation: Conversation,
+        scope: Scope,
+        life: lifetime.Lifetime,
+        closed: Gate | None,
     ) -> OpenTurn:
-        """is_open: the request may be shaped."""
+        """closed: why the request is not shaped, None for one that may be."""
         return OpenTurn(
             scope,
             len(conversation.messages),
             self.asked.at,
             life.ttl_s,
-            offered=is_open and self._advertises(conversation, offered=False),
-            decides=is_open and self._plan.decides,
+            offered=self._path_of(conversation, closed).declares,
+            decides=closed is None and self._plan.decides,
         )
 
     def _identity_of(self, conversation: Conversation) -> Identity:
@@ -228,21 +234,23 @@ class Exchange:
             return bypass.SERVER_HISTORY
         return bypass.AGENT_COMPACTION if bypass.is_agent_compaction(conversation) else None
 
-    def _advertises(self, conversation: Conversation, *, offered: bool) -> bool:
-        """Whether the recovery tool is declared on this request (03 section 4.2).
+    def _path_of(
+        self, conversation: Conversation, closed: Gate | None, previous: PastTurn | None = None
+    ) -> RecoveryPath:
+        """How the model may ask for what this request is sent without (03 section 4.2).
 
-        It depends on the snapshot and the client's own tools, never on the turn: a tools array
-        that comes and goes would flip the whole cached prefix.
+        Whether the tool is declared depends on the snapshot and the client's own tools, never on
+        the turn: a tools array that comes and goes would flip the whole cached prefix.
         """
         wanted = self._plan.host.inject_expand
-        if wanted == "never" or not self._persists or self.asked.stays_here:
-            return False
-        if self._restraint.bare:
-            return False
-        choice = conversation.tool_choice
-        if choice != "auto" and not (offered and choice in {"none", "named"}):
-            return False
-        return wanted == "always" or (bool(conversation.tool_names) and self._plan.offloads_in_full)
+        keeps = closed is None and self._persists and not self.asked.stays_here
+        offers = wanted == "always" or (wanted == "auto" and self._plan.offloads_in_full)
+        return recovery_path(
+            conversation,
+            offers=offers and keeps and not self._restraint.bare,
+            always=wanted == "always",
+            was_offered=previous is not None and previous.offered,
+        )
 
     def _rewrite(self, shaping: _Shaping) -> Core[None]:
         state, spans = self._run(shaping)
@@ -253,20 +261,10 @@ class Exchange:
 
     def _run(self, shaping: _Shaping) -> tuple[Run, dict[int, Span]]:
         """The pipeline's changes, and where in the body they go."""
-        conversation, outgoing = shaping.conversation, shaping.outgoing
-        declared = tool.EXPAND in conversation.tool_names
-        outgoing.intercepts |= (self._declares(shaping) or declared) and _is_interceptable(
-            conversation
-        )
-        given = self._conditions(conversation, shaping.view, shaping.life, outgoing)
+        conversation = shaping.conversation
+        given = self._conditions(shaping)
         state = pipeline.run(self._plan.steps, conversation.messages, given)
         return state, located(conversation, state)
-
-    def _declares(self, shaping: _Shaping) -> bool:
-        previous = shaping.view.previous
-        return self._advertises(
-            shaping.conversation, offered=previous is not None and previous.offered
-        )
 
     def _written(self, shaping: _Shaping, state: Run, spans: dict[int, Span]) -> Outgoing:
         """The body with what still stands of the changes, and the tool that gives them back."""
@@ -279,26 +277,20 @@ class Exchange:
             for index, changes in state.changes.items()
         ]
         edits += self._split_system(conversation, state.report)
-        if self._declares(shaping) and tool.EXPAND not in conversation.tool_names:
-            definition = tool.EXPAND_DEFINITIONS[conversation.dialect]
-            edits.append(envelope.declare_tool(conversation, definition))
+        if shaping.path.declares:
+            edits += envelope.declare_tool(conversation, tool.DECLARED[conversation.dialect])
             outgoing.declares = True
         outgoing.body = splice(conversation.body, edits)
         outgoing.emitted = state.emitted()
         return outgoing
 
-    def _conditions(
-        self,
-        conversation: Conversation,
-        view: SessionView,
-        life: lifetime.Lifetime,
-        outgoing: Outgoing,
-    ) -> Conditions:
+    def _conditions(self, shaping: _Shaping) -> Conditions:
+        conversation, view, life = shaping.conversation, shaping.view, shaping.life
         previous = view.previous
         if previous is not None:
             life = life.widened(previous.ttl_s)
         idle = lifetime.idle_s(previous, self.asked.at)
-        outgoing.cache_phase = lifetime.phase(life, idle).value
+        shaping.outgoing.cache_phase = lifetime.phase(life, idle).value
         host = self._plan.host
         return Conditions(
             view,
@@ -310,7 +302,7 @@ class Exchange:
             cached_through=lifetime.cached_through(previous, len(conversation.messages)),
             cache_is_cold=lifetime.is_cold(life, idle),
             persists=self._persists,
-            recoverable=outgoing.intercepts
+            recoverable=shaping.path.redeems
             or self.asked.stays_here
             or not host.recovery_require_path,
             stopped=self._plan.kill.no_new_offloads,
@@ -364,10 +356,11 @@ class Exchange:
         room = CONTINUATION_MAX_BYTES - len(self.sent)
         return (yield from self._recovery.answer(calls, room_bytes=room))
 
-    def continuation(self, items: Iterable[bytes]) -> bytes:
+    def continuation(self, items: Iterable[bytes], *, is_last: bool = False) -> bytes:
         """The next round's body: the one before with raw messages appended to its list.
 
-        Nothing before the end is touched, so the provider's cached prefix stays.
+        Nothing before the end is touched, so the provider's cached prefix stays. is_last: no call
+        of ours could be answered after it, so the model is not given the tool any more.
         """
         top, readable = outline(self.sent)
         place = top[self.asked.dialect.list_name].value
@@ -377,9 +370,6 @@ class Exchange:
         else:
             edit = append_to_array(self.sent, place, items)
         self.sent = splice(self.sent, [edit])
+        if is_last and self._shaping is not None and self._shaping.path.declares:
+            self.sent = envelope.withdraw_tool(self.sent, tool.DECLARED[self.asked.dialect])
         return self.sent
-
-
-def _is_interceptable(conversation: Conversation) -> bool:
-    """One answer is asked for."""
-    return conversation.value("n") in _ONE_CHOICE

@@ -262,13 +262,18 @@ class _Doing:
         return None if given.recoverable else NO_RECOVERY_PATH
 
     def _was_removed(self, output: ToolOutput, *, in_full: bool) -> bool:
-        """In full, when the original is kept. A component that freezes nothing leaves no other
-        trace: what stood there on the previous turn, it derives again.
+        """On an earlier turn of this session; that its owner removed the same text from another
+        one does not count. A component that freezes nothing leaves no trace of its own: what stood
+        there on the previous turn, it derives again.
         """
         given = self._state.conditions
-        if in_full:
-            return output.original.marker_id in given.view.owned
-        return not self._declaration.freezes and output.index <= given.cached_through
+        if in_full and output.original.marker_id not in given.view.owned:
+            return False
+        if not self._declaration.freezes:
+            return output.index <= given.cached_through
+        name, view = self._declaration.name, given.view
+        decided = (view.frozen.get(name, {}), view.lost.get(name, frozenset()))
+        return any(output.decision_key in known for known in decided)
 
     def _change(
         self, output: ToolOutput, wanted: Offload, text: Content, key: str | None

@@ -10,7 +10,6 @@ from collections.abc import Callable, Sequence
 from dataplane.core.expand import reply_anthropic, reply_openai
 from dataplane.core.expand.relay import (
     JSON,
-    Answer,
     Deliver,
     Outcome,
     Relay,
@@ -18,7 +17,7 @@ from dataplane.core.expand.relay import (
     Verdict,
     is_answer,
 )
-from dataplane.core.expand.rounds import Reply, handed_over_as
+from dataplane.core.expand.rounds import Reply, answered, handed_over_as
 from dataplane.core.expand.window import Window
 from dataplane.core.wire.message import Dialect
 
@@ -91,7 +90,7 @@ class BodyRelay(Relay):
         if outcome is not None:
             return self._deliver(body, outcome)
         self._earlier_body = body
-        return Answer(self._reply.calls)
+        return answered(self._reply, continuations=self._continuations)
 
     def _take_body(self) -> bytes:
         body = bytes(self._held)

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 
 from dataplane.core.expand import reply_responses
 from dataplane.core.expand.body import BodyRelay
-from dataplane.core.expand.relay import Answer, Deliver, Outcome, ToolResult, Verdict
+from dataplane.core.expand.relay import Deliver, Outcome, ToolResult, Verdict
 from dataplane.core.expand.responses_events import response_edits
-from dataplane.core.expand.rounds import Reply, handed_over_as
+from dataplane.core.expand.rounds import Reply, answered, handed_over_as
 from dataplane.core.expand.tool import SIGN
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.spans import UnparseableError
@@ -50,7 +50,7 @@ class ResponsesBody(BodyRelay):
             return self._deliver(shown, outcome)
         self._earlier_body, self._given_before = body, list(self._given)
         self._given += reply_responses.without_ours(reply_responses.items_of(body))
-        return Answer(self._reply.calls)
+        return answered(self._reply, continuations=self._continuations)
 
     def _shown(self, body: bytes, given: Sequence[bytes], *, whole: bool) -> bytes:
         """The body with the items of all rounds. whole: the calls of ours are among them."""

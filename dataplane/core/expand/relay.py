@@ -68,9 +68,13 @@ class Deliver:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Every call of the round is ours: ask the upstream again with a result for each, in order."""
+    """Every call of the round is ours: ask the upstream again with a result for each, in order.
+
+    is_last: what the upstream says then is the last that the client may get.
+    """
 
     calls: tuple[Call, ...]
+    is_last: bool = False
 
 
 Verdict = Deliver | Answer

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from dataplane.core.expand.relay import Call, Outcome
+from dataplane.core.expand.relay import Answer, Call, Outcome
 
 EXPAND_ROUNDS = 3  # continuations of one client request
 # A Responses turn states no reason: completed, its calls are its reason.
@@ -44,3 +44,8 @@ def handed_over_as(reply: Reply, *, stop_reason: str | None, continuations: int)
     if stop_reason not in _TOOL_USE:
         return Outcome.BAIL
     return Outcome.CAP if continuations >= EXPAND_ROUNDS else None
+
+
+def answered(reply: Reply, *, continuations: int) -> Answer:
+    """The verdict on a turn that the gateway answers."""
+    return Answer(reply.calls, is_last=continuations + 1 == EXPAND_ROUNDS)

@@ -12,7 +12,6 @@ from collections.abc import Sequence
 
 from dataplane.core.expand.relay import (
     EVENT_STREAM,
-    Answer,
     Deliver,
     Outcome,
     Relay,
@@ -20,7 +19,7 @@ from dataplane.core.expand.relay import (
     Verdict,
     is_answer,
 )
-from dataplane.core.expand.rounds import Reply, handed_over_as
+from dataplane.core.expand.rounds import Reply, answered, handed_over_as
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.sse import SseEvent, SseParser
 
@@ -218,4 +217,4 @@ class SpliceRelay(Relay):
         self._reply = reply
         self._fallback = [*(self._written(event) for event in withheld), tail]
         self._fallback_ending = [self._written(event) for event in self._ending(withheld)]
-        return Answer(reply.calls)
+        return answered(reply, continuations=self._continuations)

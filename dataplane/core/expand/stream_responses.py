@@ -14,7 +14,7 @@ from functools import partial
 
 from dataplane.core.expand import reply_responses
 from dataplane.core.expand.facts import RESPONSE_ENDS, kind_of
-from dataplane.core.expand.relay import Answer, Deliver, Outcome, ToolResult, Verdict
+from dataplane.core.expand.relay import Deliver, Outcome, ToolResult, Verdict
 from dataplane.core.expand.responses_events import (
     ADDED,
     BEGINNINGS,
@@ -28,7 +28,7 @@ from dataplane.core.expand.responses_events import (
     response_edits,
     rewritten,
 )
-from dataplane.core.expand.rounds import Reply, handed_over_as
+from dataplane.core.expand.rounds import Reply, answered, handed_over_as
 from dataplane.core.expand.stream import SpliceRelay
 from dataplane.core.expand.tool import SIGN
 from dataplane.core.wire.message import Dialect
@@ -197,7 +197,7 @@ class ResponsesSplice(SpliceRelay):
         self._answered = _Answered(self._places, self._round.withheld, len(self._given), tail)
         shown = reply_responses.without_ours(output_of(self._round.events))
         self._given += map(self._under_its_name, shown)
-        return Answer(reply.calls)
+        return answered(reply, continuations=self._continuations)
 
     def _give_withheld(self) -> bytes:
         """Without the calls of ours, unless the client has to answer others beside them."""

@@ -7,6 +7,8 @@ Source: 03-proxy-and-recovery.md 4.1, 4.4.
 
 from __future__ import annotations
 
+from typing import NamedTuple
+
 from dataplane.core.wire.message import Dialect
 
 EXPAND = "context_guru_expand"
@@ -30,10 +32,25 @@ EXPAND_OPENAI_CHAT = b'{"type":"function","function":' + _NAMED + b'"parameters"
 EXPAND_OPENAI_RESPONSES = (
     b'{"type":"function",' + _NAMED[1:] + b'"parameters":' + _SCHEMA + b',"strict":false}'
 )
-EXPAND_DEFINITIONS = {
-    Dialect.ANTHROPIC: EXPAND_ANTHROPIC,
-    Dialect.OPENAI_CHAT: EXPAND_OPENAI_CHAT,
-    Dialect.OPENAI_RESPONSES: EXPAND_OPENAI_RESPONSES,
+
+
+class Declared(NamedTuple):
+    """How a tool stands in a request. definition: in `tools`. entry: in a list of allowed tools,
+    empty in a dialect that has none.
+    """
+
+    definition: bytes
+    entry: bytes = b""
+
+
+DECLARED = {
+    Dialect.ANTHROPIC: Declared(EXPAND_ANTHROPIC),
+    Dialect.OPENAI_CHAT: Declared(
+        EXPAND_OPENAI_CHAT, b'{"type":"function","function":{"name":"context_guru_expand"}}'
+    ),
+    Dialect.OPENAI_RESPONSES: Declared(
+        EXPAND_OPENAI_RESPONSES, b'{"type":"function","name":"context_guru_expand"}'
+    ),
 }
 
 

@@ -24,6 +24,7 @@ from dataplane.core.wire.spans import (
     elements,
     outline,
 )
+from dataplane.core.wire.tool_choice import name_of, tool_choice_of
 
 _CODECS: dict[Dialect, Callable[[bytes, Span], list[Message]]] = {
     Dialect.ANTHROPIC: anthropic.messages_of,
@@ -66,7 +67,7 @@ def _conversation(
         model=_scalar(readable, top, "model", str, ""),
         streams=_scalar(readable, top, "stream", bool, default=False),
         tool_names=_tool_names(readable, top),
-        tool_choice=_tool_choice(readable, top),
+        tool_choice=tool_choice_of(readable, top),
         marks=marks,
         offers_1h=offers_1h,
     )
@@ -139,31 +140,4 @@ def _tool_names(body: bytes, top: dict[str, Member]) -> list[str]:
     if tools is None or body[tools.value.start] != ARRAY:
         return []
     # One by one: a number out of range in one of them must not hide how many there are.
-    return [_tool_name(_decoded(body, span)) for span in elements(body, tools.value)]
-
-
-def _tool_name(tool: Any) -> str:
-    if not isinstance(tool, dict):
-        return ""
-    function = tool.get("function")
-    name = function.get("name") if isinstance(function, dict) else tool.get("name")
-    return name if isinstance(name, str) else ""
-
-
-_CHOICES = {
-    "auto": "auto",
-    "none": "none",
-    "any": "any",
-    "required": "any",
-    "tool": "named",
-    "function": "named",
-}
-
-
-def _tool_choice(body: bytes, top: dict[str, Member]) -> str:
-    """auto, none, any, named, or other for a form that is not known."""
-    choice = _value(body, top, "tool_choice")
-    if choice is None:
-        return "auto"
-    word = choice.get("type") if isinstance(choice, dict) else choice
-    return _CHOICES.get(word, "other") if isinstance(word, str) else "other"
+    return [name_of(_decoded(body, span)) for span in elements(body, tools.value)]

@@ -8,20 +8,55 @@ from __future__ import annotations
 import msgspec
 
 from dataplane.core.components.cachesplit import split_point
+from dataplane.core.expand.tool import Declared
 from dataplane.core.wire import marks
 from dataplane.core.wire.message import Conversation
 from dataplane.core.wire.spans import ARRAY, STRING, Member, Span, elements, members, outline
 from dataplane.core.wire.splice import Edit, add_member, append_to_array, splice, string_literal
+from dataplane.core.wire.tool_choice import tool_choice_of
 
 
-def declare_tool(conversation: Conversation, definition: bytes) -> Edit:
-    """Append one tool as the last of `tools`; the array is created when there is none."""
+def declare_tool(conversation: Conversation, declared: Declared) -> list[Edit]:
+    """Append one tool as the last of `tools`, which is created when there is none, and to the
+    tools that the client lets its model call, where it lists them.
+    """
+    listed = conversation.tool_choice.listed
+    edits = [_in_tools(conversation, declared.definition)]
+    if listed is not None and declared.entry:
+        edits.append(append_to_array(conversation.body, listed, [declared.entry]))
+    return edits
+
+
+def _in_tools(conversation: Conversation, definition: bytes) -> Edit:
     tools = conversation.members.get("tools")
     if tools is None:
         return add_member(conversation, "tools", b"[" + definition + b"]")
     if conversation.body[tools.value.start] != ARRAY:
         return Edit(tools.value, b"[" + definition + b"]")
     return append_to_array(conversation.body, tools.value, [definition])
+
+
+def withdraw_tool(body: bytes, declared: Declared) -> bytes:
+    """The body without a tool that `declare_tool` put into it. Raises UnparseableError."""
+    top, readable = outline(body)
+    listed = tool_choice_of(readable, top).listed
+    edits = [] if listed is None else _without_last(readable, listed, declared.entry)
+    tools = top.get("tools")
+    if tools is not None and readable[tools.value.start] == ARRAY:
+        sole = readable[tools.value.start : tools.value.end] == b"[" + declared.definition + b"]"
+        if sole:
+            edits.append(Edit(_with_comma(top, "tools"), b""))
+        else:
+            edits += _without_last(readable, tools.value, declared.definition)
+    return splice(body, edits)
+
+
+def _without_last(body: bytes, array: Span, item: bytes) -> list[Edit]:
+    spans = elements(body, array)
+    if not spans or body[spans[-1].start : spans[-1].end] != item:
+        return []
+    start = spans[-2].end if len(spans) > 1 else spans[-1].start
+    return [Edit(Span(start, spans[-1].end), b"")]
 
 
 def with_model(body: bytes, model: str) -> bytes:

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from dataplane.core.content import Content
 from dataplane.core.wire.spans import Member, Span
+from dataplane.core.wire.tool_choice import AUTO, ToolChoice
 
 
 class Role(enum.Enum):
@@ -62,8 +63,8 @@ class Conversation:
 
     members: top-level members by name. elements: spans of the body's own messages (several
     normalised messages may come from one). tool_names: names declared in `tools`, "" for an
-    entry without one. tool_choice: "auto", "none", "any" (any and required), "named" or "other".
-    marks: cache breakpoints. offers_1h: some breakpoint asks for an hour.
+    entry without one. tool_choice: which of them the model may call. marks: cache breakpoints.
+    offers_1h: some breakpoint asks for an hour.
     """
 
     dialect: Dialect
@@ -74,7 +75,7 @@ class Conversation:
     model: str = ""
     streams: bool = False
     tool_names: list[str] = field(default_factory=list)
-    tool_choice: str = "auto"
+    tool_choice: ToolChoice = AUTO
     marks: int = 0
     offers_1h: bool = False
 

@@ -88,10 +88,20 @@ def test_nothing_new_is_removed_when_the_model_could_not_ask_for_it() -> None:
 
 def test_what_the_session_removed_before_stays_removed_without_a_recovery_path() -> None:
     view = SessionView(owned={M_ID: 0.0})
+    given = Conditions(view, cached_through=0, recoverable=False)
+
+    state = run([off_step()], tool_messages(M), given)
+
+    assert M_ID in state.text_of(0).text
+
+
+def test_what_another_session_of_the_same_owner_removed_is_new_in_this_one() -> None:
+    view = SessionView(owned={M_ID: 0.0})
 
     state = run([off_step()], tool_messages(M), Conditions(view, recoverable=False))
 
-    assert M_ID in state.text_of(0).text
+    assert state.report.steps[0].gates == {"no_recovery_path": 1}
+    assert not state.changes
 
 
 def test_nothing_new_is_decided_while_the_store_does_not_answer() -> None:
@@ -111,7 +121,7 @@ def test_the_operators_switch_stops_new_removals_of_every_kind_by_its_own_name(m
 
 
 def test_the_operators_switch_leaves_what_the_session_removed_before() -> None:
-    given = Conditions(SessionView(owned={M_ID: 0.0}), stopped=True)
+    given = Conditions(SessionView(owned={M_ID: 0.0}), cached_through=0, stopped=True)
 
     state = run([off_step()], tool_messages(M), given)
 

@@ -25,7 +25,7 @@ Check = Callable[[Stage, list[Played], Any], Awaitable[None] | None]
 CHECKS: dict[str, Check] = {}
 # Part of upstream_body, and a remark.
 UNCHECKED = ("pointers", "note")
-DECLARATION = b"," + tool.EXPAND_DEFINITIONS[Dialect.ANTHROPIC]
+DECLARATION = b"," + tool.DECLARED[Dialect.ANTHROPIC].definition
 # Of one request only: the node's own identifiers and clocks.
 PER_REQUEST = ("date", "x-context-guru-request-id")
 

@@ -16,7 +16,7 @@ import pytest
 
 from dataplane.core import exchange
 from dataplane.core.declaration import Declaration, Kind
-from dataplane.core.expand.tool import EXPAND, EXPAND_DEFINITIONS
+from dataplane.core.expand.tool import DECLARED, EXPAND
 from dataplane.core.pipeline import PipelineStep
 from dataplane.core.turn import Rewrite, Step, ToolOutput, Turn
 from dataplane.core.wire import envelope
@@ -24,7 +24,7 @@ from dataplane.core.wire.message import Dialect
 from tests.dataplane.core.build import OffConfig, off_step
 from tests.dataplane.gateway_cases.served import LONG, MASK_ALL, MASKED, Serve, Served, with_output
 
-TOOL = EXPAND_DEFINITIONS[Dialect.ANTHROPIC]
+TOOL = DECLARED[Dialect.ANTHROPIC].definition
 X4000, X4000_ID = "x" * 4000, "91c9568c40c8d8d1"
 NAIVE, NAIVE_ID = "naïve ✓\n" * 500, "c4e9a6acac55dab2"
 OFF_TEXT = "[x] <<cg:{id}>> [full output: call context_guru_expand]"

@@ -188,6 +188,22 @@ async def test_a_round_that_the_gateway_cannot_answer_goes_to_the_client_as_it_i
     assert len(served.sent) == 1
 
 
+@pytest.mark.parametrize("choice", [{}, {"tool_choice": {"type": "any"}}], ids=["free", "any"])
+async def test_the_last_round_that_may_be_asked_goes_without_our_tool(
+    served: Served, choice: Json
+) -> None:
+    rounds = [message(x(X4000_ID, f"c{number}")) for number in range(3)]
+    served.simulator.script(*expands(*rounds, done()))
+
+    await served.post(anthropic_body(X4000, **choice))
+
+    offered = [b'"name":"context_guru_expand","description"' in sent for sent in served.sent]
+    assert offered == [True, True, True, False]
+    assert [json.loads(sent).get("tool_choice") for sent in served.sent] == [
+        choice.get("tool_choice")
+    ] * 4
+
+
 @pytest.mark.parametrize("_", [pytest.param(None, id="03-case-85")])
 async def test_after_three_continuations_the_client_gets_the_call_itself(
     served: Served, _: None

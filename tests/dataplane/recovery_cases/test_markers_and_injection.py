@@ -292,51 +292,68 @@ ANY, NAMED, NONE = {"type": "any"}, {"type": "tool", "name": "bash"}, {"type": "
 
 
 @pytest.mark.parametrize(
-    ("choice", "is_offered_before", "injected"),
+    ("choice", "redeems"),
     [
-        pytest.param(ANY, False, False, id="03-case-74-any-fresh"),
-        pytest.param(NAMED, False, False, id="03-case-74-named-fresh"),
-        pytest.param(NONE, False, False, id="03-case-74-none-fresh"),
-        pytest.param({"type": "auto"}, False, True, id="03-case-74-auto-fresh"),
-        pytest.param(ANY, True, False, id="03-case-74-any-offered"),
-        pytest.param(NAMED, True, True, id="03-case-74-named-offered"),
-        pytest.param(NONE, True, True, id="03-case-74-none-offered"),
+        pytest.param(ANY, True, id="03-case-74-any"),
+        pytest.param(NAMED, False, id="03-case-74-named"),
+        pytest.param(NONE, False, id="03-case-74-none"),
+        pytest.param({"type": "auto"}, True, id="03-case-74-auto"),
     ],
 )
-async def test_a_tool_choice_that_is_not_free_keeps_the_tool_out_unless_it_was_offered_before(
-    served: Served, choice: dict[str, str], *, is_offered_before: bool, injected: bool
+async def test_the_tool_stands_whatever_the_choice_and_no_marker_leaves_that_could_not_be_opened(
+    served: Served, choice: dict[str, str], *, redeems: bool
 ) -> None:
-    if is_offered_before:
-        await served.post(anthropic_body(LONG), x_context_guru_session="s1")
-
     await served.post(anthropic_body(LONG, tool_choice=choice), x_context_guru_session="s1")
 
-    assert (EXPAND_ANTHROPIC in items(served.sent[-1], "tools")) is injected
+    assert EXPAND_ANTHROPIC in items(served.sent[-1], "tools")
+    assert ("<<cg:" in outputs_at_provider(served)[0]) is redeems
+    assert gates(served) == ({} if redeems else {"no_recovery_path": 1})
+
+
+async def test_what_was_removed_before_stays_removed_under_a_choice_that_excludes_the_tool(
+    served: Served,
+) -> None:
+    await served.post(anthropic_body(LONG), x_context_guru_session="s1")
+    before = outputs_at_provider(served)[0]
+
+    chosen = anthropic_body(LONG, X4000, tool_choice=NONE)
+    await served.post(chosen, x_context_guru_session="s1")
+
+    assert outputs_at_provider(served) == [before, X4000]
+    assert member(served.sent[0], "tools") == member(served.sent[1], "tools")
 
 
 @pytest.mark.parametrize(
-    ("choice", "is_offered_before", "injected"),
+    "choice",
     [
-        pytest.param("none", False, False, id="03-case-74-openai-none-fresh"),
-        pytest.param("none", True, True, id="03-case-74-openai-none-offered"),
-        pytest.param("required", True, False, id="03-case-74-openai-required-offered"),
+        pytest.param("none", id="03-case-74-openai-none"),
+        pytest.param("required", id="03-case-74-openai-required"),
     ],
 )
-async def test_the_same_holds_for_the_string_forms_of_openai(
-    served: Served, choice: str, *, is_offered_before: bool, injected: bool
-) -> None:
+async def test_the_same_holds_for_the_string_forms_of_openai(served: Served, choice: str) -> None:
     body = {
         "model": "gpt-5.6",
         "messages": [{"role": "user", "content": "Fix the test."}],
         "tools": [{"type": "function", "function": {"name": "bash"}}],
+        "tool_choice": choice,
     }
-    if is_offered_before:
-        await served.post(json.dumps(body).encode(), path=CHAT, authorization="Bearer sk-agent")
 
-    chosen = json.dumps(body | {"tool_choice": choice}).encode()
-    await served.post(chosen, path=CHAT, authorization="Bearer sk-agent")
+    sent = json.dumps(body).encode()
+    await served.post(sent, path=CHAT, authorization="Bearer sk-agent")
 
-    assert (EXPAND_OPENAI_CHAT in items(served.sent[-1], "tools")) is injected
+    assert EXPAND_OPENAI_CHAT in items(served.sent[-1], "tools")
+
+
+async def test_an_offer_to_another_session_of_the_same_first_words_opens_nothing(
+    serve: Serve,
+) -> None:
+    """The client of the second session brings no tools, so that its model cannot ask."""
+    async with serve() as served:
+        await served.post(anthropic_body(LONG), x_context_guru_session="s1")
+        await served.post(anthropic_body(LONG, tools=()), x_context_guru_session="s2")
+
+        assert outputs_at_provider(served) == [LONG]
+        assert gates(served)["no_recovery_path"] == 1
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 
 from dataplane.core.expand.opening import open_relay
 from dataplane.core.expand.relay import Relay
-from dataplane.core.expand.tool import EXPAND, EXPAND_DEFINITIONS
+from dataplane.core.expand.tool import DECLARED, EXPAND
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.usage import Usage
 from tests.dataplane.core.expand.scripts import ID, ORIGINAL, Script, compact, play
@@ -47,10 +47,10 @@ def relay(*, stores: bool = True, content_type: str = "application/json") -> Rel
 
 
 def test_the_definition_is_that_of_the_specification() -> None:
-    definition = EXPAND_DEFINITIONS[Dialect.OPENAI_RESPONSES]
+    definition = DECLARED[Dialect.OPENAI_RESPONSES].definition
 
     assert json.loads(definition) == {
-        **json.loads(EXPAND_DEFINITIONS[Dialect.OPENAI_CHAT])["function"],
+        **json.loads(DECLARED[Dialect.OPENAI_CHAT].definition)["function"],
         "type": "function",
         "strict": False,
     }

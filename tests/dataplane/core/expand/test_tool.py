@@ -14,7 +14,7 @@ ID = "91c9568c40c8d8d1"
 
 
 def test_the_anthropic_definition_is_the_same_bytes_for_ever() -> None:
-    definition = tool.EXPAND_DEFINITIONS[Dialect.ANTHROPIC]
+    definition = tool.DECLARED[Dialect.ANTHROPIC].definition
 
     assert len(definition) == 276
     assert (
@@ -24,7 +24,7 @@ def test_the_anthropic_definition_is_the_same_bytes_for_ever() -> None:
 
 
 def test_the_openai_definition_is_the_same_tool_in_the_form_of_its_dialect() -> None:
-    definition = tool.EXPAND_DEFINITIONS[Dialect.OPENAI_CHAT]
+    definition = tool.DECLARED[Dialect.OPENAI_CHAT].definition
     anthropic = json.loads(tool.EXPAND_ANTHROPIC)
 
     assert definition == (

@@ -235,13 +235,16 @@ def test_what_has_another_type_than_it_should_counts_as_absent() -> None:
         ("required", "any"),
         ({"type": "tool", "name": "a"}, "named"),
         ({"type": "function", "function": {"name": "a"}}, "named"),
+        ({"type": "custom", "custom": {"name": "a"}}, "named"),
+        ({"type": "allowed_tools", "mode": "auto", "tools": []}, "allowed"),
         ("whatever", "other"),
+        ({"type": "web_search"}, "other"),
         ({"type": 7}, "other"),
         ([], "other"),
     ],
 )
-def test_a_tool_choice_is_one_of_five_words(choice: Any, word: str) -> None:
-    assert of(A, user("hi"), tool_choice=choice).tool_choice == word
+def test_a_tool_choice_is_one_of_six_words(choice: Any, word: str) -> None:
+    assert of(A, user("hi"), tool_choice=choice).tool_choice.choice.value == word
 
 
 @pytest.mark.parametrize(

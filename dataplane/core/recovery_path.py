@@ -1,0 +1,69 @@
+"""Whether what is removed from a request now could be asked back on that same request.
+
+A marker is redeemable when the recovery tool stands on this very body, its `tool_choice` lets the
+model call it, and the answer is read here. What was offered on another turn proves nothing: its
+answer is another one, and a model calls the tools that it is given.
+Source: 00-start-here.md 2 (rows 26, 28); 03-proxy-and-recovery.md 4.2.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import NamedTuple
+
+from dataplane.core.expand import tool
+from dataplane.core.wire.message import Conversation, Dialect
+
+_ONE_CHOICE = frozenset({None, b"null", b"1"})  # of `n`; any other spelling may be several
+
+
+class RecoveryPath(NamedTuple):
+    """declares: the recovery tool is added to this body. redeems: new markers may leave in it.
+
+    watches: a call of ours may come in the answer, so it is looked for.
+    """
+
+    declares: bool = False
+    redeems: bool = False
+    watches: bool = False
+
+
+def recovery_path(
+    conversation: Conversation, *, offers: bool, always: bool, was_offered: bool
+) -> RecoveryPath:
+    """The way back of one request.
+
+    offers: its configuration declares the tool where it can. always: also to a client that brings
+    no tools. was_offered: an earlier turn of this very thread carried it, and its model may call
+    it again.
+    """
+    is_read = answer_is_read_here(conversation)
+    brought = tool.EXPAND in conversation.tool_names
+    wanted = offers and is_read and (always or bool(conversation.tool_names))
+    stands = brought or wanted
+    return RecoveryPath(
+        declares=wanted and not brought,
+        redeems=stands and is_read and conversation.tool_choice.lets_call(tool.EXPAND),
+        watches=stands or was_offered or _speaks_of_it(conversation),
+    )
+
+
+def answer_is_read_here(conversation: Conversation) -> bool:
+    """Whether the answer comes back on this request, as one, and calls are taken out of it."""
+    return conversation.value("n") in _ONE_CHOICE and _READS[conversation.dialect](conversation)
+
+
+def _always(_: Conversation) -> bool:
+    return True
+
+
+_READS: dict[Dialect, Callable[[Conversation], bool]] = {
+    Dialect.ANTHROPIC: _always,
+    Dialect.OPENAI_CHAT: _always,
+    Dialect.OPENAI_RESPONSES: _always,
+}
+
+
+def _speaks_of_it(conversation: Conversation) -> bool:
+    """An earlier call that was handed over stands in the transcript: a model repeats itself."""
+    return tool.EXPAND.encode() in conversation.body
