@@ -14,7 +14,7 @@ DEV_STAMP := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
 .PHONY: help install lock fmt check fmt-check lint types imports test test-core test-rest \
-        test-postgres test-browser crash-test soak docs docs-check run demo screenshots bench bench-watching
+        test-postgres test-browser test-agents crash-test soak docs docs-check run demo screenshots bench bench-watching
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -79,7 +79,7 @@ test-core: $(DEV_STAMP) ## Run the tests of the pure core, without Django
 
 # A Redis or PostgreSQL of the tests' own is started here, once a test asks for one.
 test-rest: $(DEV_STAMP)
-	$(PYTEST) tests --ignore=tests/dataplane/core -m "not browser" $(SPREAD)
+	$(PYTEST) tests --ignore=tests/dataplane/core -m "not browser and not agents" $(SPREAD)
 
 # What locks, constraints and the order of commits decide, once more on a server's database.
 ON_POSTGRES ?= $(addprefix tests/controlplane/,test_races.py audit jobs prices \
@@ -91,6 +91,23 @@ test-postgres: $(DEV_STAMP) ## Run the tests of the control plane that a Postgre
 
 test-browser: $(DEV_STAMP)
 	DJANGO_ALLOW_ASYNC_UNSAFE=1 $(PYTEST) tests/journeys/pages -m browser $(SPREAD)
+
+# Their own installers are run by hand: some versions of npm do not. What Node the agents themselves
+# want does not matter: all three are programs of their own.
+AGENTS := $(VENV)/agents
+AGENTS_STAMP := $(AGENTS)/.installed
+
+$(AGENTS_STAMP): tests/agents/package.json tests/agents/package-lock.json
+	@command -v npm >/dev/null || { echo "make test-agents needs Node 18 or newer with npm" >&2; exit 1; }
+	@echo "Installing the agents into $(AGENTS)"
+	@mkdir -p $(AGENTS) && cp tests/agents/package.json tests/agents/package-lock.json $(AGENTS)
+	@cd $(AGENTS) && npm install --ignore-scripts --no-audit --no-fund --loglevel=error
+	@cd $(AGENTS)/node_modules/@anthropic-ai/claude-code && node install.cjs
+	@cd $(AGENTS)/node_modules/opencode-ai && node postinstall.mjs
+	@touch $@
+
+test-agents: $(DEV_STAMP) $(AGENTS_STAMP) ## Run Claude Code, Codex and opencode through a gateway
+	$(PYTEST) tests/agents -m agents
 
 # A short form of it is among the tests. The full disk needs the right to mount one.
 crash-test: $(DEV_STAMP) ## Kill nodes at every point for a quarter of an hour; lose nothing

@@ -286,3 +286,11 @@ def test_the_development_lock_holds_the_run_time_one_version_for_version() -> No
         return set(re.findall(r"^([\w.-]+==[^\s;]+)", house.read(lock), flags=re.MULTILINE))
 
     assert pins("requirements.lock") - pins("requirements-dev.lock") == set()
+
+
+def test_the_agents_that_passed_are_listed_in_the_versions_that_are_run() -> None:
+    run = json.loads(house.read("tests/agents/package.json"))["dependencies"]
+    listed = re.findall(r"\| `([\w@/-]+)` \| (\d+\.\d+\.\d+) \|", house.read("docs/agents.md"))
+
+    assert listed
+    assert set(listed) <= set(run.items())

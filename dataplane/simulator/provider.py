@@ -15,7 +15,7 @@ from dataplane.simulator import anthropic, catalogue, openai_chat, openai_respon
 from dataplane.simulator.answer import Answer, Asked
 from dataplane.simulator.cache import BreakpointCache, StepCache
 from dataplane.simulator.problem import ProviderError, ScriptError
-from dataplane.simulator.script import Json, Round, Scripts
+from dataplane.simulator.script import Json, Round, Scripts, as_round
 
 _MODELS_PATH = "/v1/models"
 
@@ -53,12 +53,17 @@ class Request:
         return claimed if math.isfinite(claimed) else self.at
 
 
+# What answers a request that carries no script; None leaves it to the provider.
+Model = Callable[[Request], Json | Round | None]
+
+
 class Provider:
     """State of one simulated provider: its caches and its scripts."""
 
     def __init__(self, *, minimum_tokens: int = 1024) -> None:
         """minimum_tokens: smallest prompt prefix that is cached."""
         self.scripts = Scripts()
+        self.model: Model | None = None
         self._blocks = BreakpointCache(minimum=minimum_tokens)
         self._steps = StepCache(minimum=minimum_tokens)
         self._serials = itertools.count(1)
@@ -80,7 +85,7 @@ class Provider:
         """The answer, and the round that says how it is sent."""
         wanted = Round()
         try:
-            wanted = self.scripts.take(request.headers.get("x-sim-script")) or wanted
+            wanted = self._scripted_round(request) or wanted
             answer = self._answer(request, wanted)
         except ProviderError as error:
             answer = error_answer(error, is_anthropic=request.is_anthropic)
@@ -89,6 +94,14 @@ class Provider:
         name = "request-id" if request.is_anthropic else "x-request-id"
         identity = (name, f"req_sim_{next(self._serials):08d}")
         return replace(answer, headers=(*answer.headers, identity)), wanted
+
+    def _scripted_round(self, request: Request) -> Round | None:
+        """Of the request's own script, else the queue, else the model that a test plays."""
+        scripted = self.scripts.take(request.headers.get("x-sim-script"))
+        if scripted is not None or self.model is None:
+            return scripted
+        wanted = self.model(request)
+        return None if wanted is None else as_round(wanted)
 
     def _answer(self, request: Request, wanted: Round) -> Answer:
         if wanted.raw_b64 is not None:

@@ -20,7 +20,7 @@ from multidict import CIMultiDict
 from dataplane.simulator.answer import Answer, json_answer
 from dataplane.simulator.pacing import writes
 from dataplane.simulator.problem import ProviderError
-from dataplane.simulator.provider import Provider, Request, error_answer
+from dataplane.simulator.provider import Model, Provider, Request, error_answer
 from dataplane.simulator.script import Json, Round
 
 LARGEST_BODY_BYTES = 140 << 20
@@ -93,6 +93,10 @@ class Simulator:
     def script(self, *rounds: Json | Round) -> None:
         """Answer the next requests that carry no `x-sim-script` with these, one round each."""
         self._provider.scripts.queue(*rounds)
+
+    def play(self, model: Model | None) -> None:
+        """Have it decide what is answered to requests without a script while none is queued."""
+        self._provider.model = model
 
     def clear(self) -> None:
         """Forget recorded requests, scripts and cached prompts."""

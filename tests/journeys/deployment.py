@@ -79,14 +79,14 @@ def provider_url() -> str:
 
 
 @functools.cache
-def bootstrapped(document: Path | None) -> tuple[Path, str]:
+def bootstrapped(document: Path | None, provider: str) -> tuple[Path, str]:
     """The data directory of a new deployment and the key of its tenant, whose document it is.
 
     It is copied for each of them: making one takes as long as starting it.
     """
     folder = Path(tempfile.mkdtemp(prefix="headrace-"))
     atexit.register(shutil.rmtree, folder)
-    upstreams = [f"--upstream={dialect}={provider_url()}" for dialect in ("anthropic", "openai")]
+    upstreams = [f"--upstream={dialect}={provider}" for dialect in ("anthropic", "openai")]
     options = ["--json", f"--document={document}"] if document else ["--json"]
     made = manage({**ADMIN, "HEADRACE_DATA_DIR": str(folder / "var")},
                   "bootstrap", "--tenant=orchid", *upstreams, *options)  # fmt: skip
@@ -105,8 +105,12 @@ def manage(env: Mapping[str, str], *command: str) -> str:
 class Deployment:
     """A gateway in front of a simulated provider."""
 
-    def __init__(self, folder: Path, document: Path | None = None, **more: str) -> None:
-        """document: of the tenant. more: for the environment."""
+    def __init__(
+        self, folder: Path, document: Path | None = None, *, provider: str = "", **more: str
+    ) -> None:
+        """document: of the tenant. provider: its address instead of the shared one's. more: for
+        the environment.
+        """
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         self.folder = folder
@@ -118,7 +122,7 @@ class Deployment:
             "HEADRACE_STORE_COMMIT_TIMEOUT_MS": str(PATIENCE_MS),
             **more,
         }
-        made, self.key = bootstrapped(document)
+        made, self.key = bootstrapped(document, provider or provider_url())
         shutil.copytree(made, folder / "var")
         self._gateway: subprocess.Popen[bytes] | None = None
 

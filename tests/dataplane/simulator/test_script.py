@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 
+import httpx
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataplane.simulator import Round, script_header
+from dataplane.simulator import Round, Simulator, script_header
 from dataplane.simulator.pacing import Write, writes
 from dataplane.simulator.problem import ScriptError
 from dataplane.simulator.script import Scripts, markers_in, with_markers
@@ -54,6 +55,26 @@ def test_queued_rounds_answer_one_request_each() -> None:
 def test_a_script_that_cannot_be_followed_is_refused_by_name(header: str, names: str) -> None:
     with pytest.raises(ScriptError, match=names):
         Scripts().take(header)
+
+
+async def test_a_played_model_answers_what_no_script_and_no_queue_answers() -> None:
+    async with Simulator() as simulator, httpx.AsyncClient(base_url=simulator.url) as client:
+        simulator.script({"content": "queued"})
+        simulator.play(
+            lambda request: {"content": request.path} if b"play" in request.body else None
+        )
+
+        said = [await said_to(client, text) for text in ("play", "play", "else")]
+
+    assert said[:2] == ["queued", "/v1/messages"]
+    assert "arrived at the simulated provider" in said[2]
+
+
+async def said_to(client: httpx.AsyncClient, text: str) -> str:
+    body = {"model": "m", "max_tokens": 9, "messages": [{"role": "user", "content": text}]}
+    answer = await client.post("/v1/messages", json=body, headers={"x-api-key": "sk"})
+    said: str = answer.json()["content"][0]["text"]
+    return said
 
 
 def test_a_misspelt_key_of_a_queued_round_is_refused_at_once() -> None:
