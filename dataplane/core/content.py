@@ -1,7 +1,9 @@
-"""One text and what is derived from it: its marker id, content key and token count.
+"""One text and what is derived from it: its identity, marker id, content key and token count.
 
+What a text *is* is its exact bytes: `digest`. The content key, which is blind to white space, only
+recognises a text that was asked back; no bytes are ever chosen by it.
 The derived facts are remembered by digest, because an agent sends the same outputs every turn.
-Source: 01-components.md sections 1.6 and 5; 03-proxy-and-recovery.md 3.1.
+Source: 01-components.md sections 1.6 and 5; 03-proxy-and-recovery.md 3.1; 00-start-here.md row 23.
 """
 
 from __future__ import annotations
@@ -19,7 +21,7 @@ _WHITESPACE = re.compile(r"[ \t\n\r\f\v]+")
 
 
 def content_key(text: str) -> str:
-    """Identity of a text up to markers and white space: 24 hex characters."""
+    """What a text says, up to markers and white space: 24 hex characters."""
     bare = MARKER.sub("", text) if "<<cg:" in text else text
     folded = _WHITESPACE.sub(" ", bare).strip(" ")
     return hashlib.sha256(folded.encode("utf-8", "replace")).hexdigest()[:CONTENT_KEY_LENGTH]
@@ -74,9 +76,14 @@ class Content:
         return self._digest
 
     @property
+    def sha256(self) -> str:
+        """The identity of the text: `digest` in hex, 64 characters."""
+        return self.digest.hex()
+
+    @property
     def marker_id(self) -> str:
         """The id of the marker that stands for this text: 16 hex of its SHA-256."""
-        return self.digest.hex()[:MARKER_ID_LENGTH]
+        return self.sha256[:MARKER_ID_LENGTH]
 
     @property
     def content_key(self) -> str:

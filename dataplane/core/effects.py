@@ -8,6 +8,7 @@ Source: 07-house-style.md sections 1 and 7; 03-proxy-and-recovery.md sections 4.
 from __future__ import annotations
 
 import enum
+import hashlib
 from collections.abc import Generator
 from dataclasses import dataclass, field
 from typing import Any, TypeVar
@@ -83,11 +84,20 @@ class OpenTurn:
 
 @dataclass(frozen=True, slots=True)
 class Payload:
-    """One original to make durable under its marker id. renews: the marker was sent before."""
+    """One original to make durable under its marker id. renews: the marker was sent before.
+
+    sha256: of the original, where it is known already.
+    """
 
     marker_id: str
     original: bytes
     renews: bool = False
+    sha256: bytes = field(default=b"", compare=False)
+
+    @property
+    def digest(self) -> bytes:
+        """SHA-256 of the original, 32 bytes."""
+        return self.sha256 or hashlib.sha256(self.original).digest()
 
 
 @dataclass(frozen=True, slots=True)

@@ -130,7 +130,7 @@ class Exchange:
 
     @property
     def novelties(self) -> frozenset[str]:
-        """Content keys of what the shaped body changed for the first time."""
+        """SHA-256 (hex) of the texts that the shaped body changed for the first time."""
         state = self._shaping.state if self._shaping else None
         return state.novelties() if state else frozenset()
 

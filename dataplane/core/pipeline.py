@@ -80,8 +80,8 @@ def _attempted(state: Run) -> int:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """A tool output among the messages: its index, how many earlier ones have the same content
-    key, and whether its text came with a marker that was minted here.
+    """A tool output among the messages: its index, how many earlier ones are the very same text,
+    and whether it came with a marker that was minted here.
     """
 
     index: int
@@ -95,11 +95,11 @@ def _places(messages: Sequence[Message], owned: dict[str, float]) -> list[_Place
     A marker that nobody here minted is text like any other: planting one must not keep content
     from being compacted (03 section 3.4).
     """
-    seen: dict[str, int] = {}
+    seen: dict[bytes, int] = {}
     places = []
     for index, message in enumerate(messages):
         if message.role is Role.TOOL:
-            key = message.content.content_key
+            key = message.content.digest
             occurrence = seen[key] = seen.get(key, -1) + 1
             found = marker.find(message.content.text)
             places.append(_Place(index, occurrence, any(each in owned for each in found)))
@@ -129,10 +129,15 @@ def _output(state: Run, place: _Place) -> ToolOutput:
         message.content,
         rewritable=message.rewritable,
         occurrence=place.occurrence,
+        call_id=message.call_id,
         carries_marker=place.is_marked
         or any(change.ids or change.irreversible for change in changes),
         recovered=message.call_id in state.conditions.recovered,
     )
+
+
+def _payload(original: Content, *, renews: bool) -> Payload:
+    return Payload(original.marker_id, original.utf8, renews, sha256=original.digest)
 
 
 class _Doing:
@@ -144,6 +149,7 @@ class _Doing:
         self._declaration = step.declaration
         self._config = step.config
         self._report = report
+        self._turn = self._told()
         self._changes: dict[int, Change] = {}
         self._declared = {gate.name for gate in (*step.declaration.gates, *OFFLOAD_GATES)}
         self._declared_events = {event.name for event in step.declaration.events}
@@ -152,10 +158,11 @@ class _Doing:
         decide = self._declaration.decide
         assert decide is not None  # noqa: S101  envelope components never come here
         by_index = {output.index: output for output in outputs}
-        for step in decide(outputs, self._config or NoKeys(), self._turn()):
+        for step in decide(outputs, self._config or NoKeys(), self._turn):
             self._take(step, by_index)
 
-    def _turn(self) -> Turn:
+    def _told(self) -> Turn:
+        """What the component is told of the request."""
         given = self._state.conditions
         name = self._declaration.name
         return Turn(
@@ -163,6 +170,7 @@ class _Doing:
             cached_through=given.cached_through,
             cache_is_cold=given.cache_is_cold,
             frozen=given.view.frozen.get(name, {}),
+            by_call=self._declaration.calls_model,
             lost=given.view.lost.get(name, frozenset())
             if self._declaration.repairable
             else frozenset(),
@@ -180,8 +188,8 @@ class _Doing:
                 self._decline(gate)
             case Happened(event=event, count=count):
                 self._happened(event, count)
-            case Replay(index=index, text=text):
-                self._replay(outputs[index], text)
+            case Replay(index=index):
+                self._replay(outputs[index])
             case Rewrite(index=index, text=text):
                 self._rewrite(outputs[index], text)
             case Offload():
@@ -190,7 +198,7 @@ class _Doing:
 
     def _is_barred(self, output: ToolOutput) -> bool:
         barred = self._state.conditions.verbatim
-        return bool(barred) and output.original.content_key in barred
+        return bool(barred) and output.original.sha256 in barred
 
     def _decline(self, gate: Gate) -> None:
         self._report.gates[self._known(gate.name, self._declared)] += 1
@@ -208,16 +216,17 @@ class _Doing:
         """The component had to decide anew: it found no frozen decision, or may not follow it."""
         if not (self._declaration.freezes and output.rewritable):
             return
-        view = self._state.conditions.view
-        if output.decision_key not in view.frozen.get(self._declaration.name, {}):
+        if self._turn.decision_about(output) is None:
             self._report.misses += 1
-        elif output.original.content_key in view.kept:
+        elif self._turn.is_kept(output):
             self._report.abandoned += 1
 
-    def _replay(self, output: ToolOutput, text: str) -> None:
-        original = output.original
-        ids = tuple(key for key in marker.find(text) if key == original.marker_id)
-        payload = Payload(original.marker_id, original.utf8, renews=True) if ids else None
+    def _replay(self, output: ToolOutput) -> None:
+        text = self._turn.decision_about(output)
+        if text is None:
+            raise ValueError("there is no decision about this text")
+        ids = tuple(marker.find(text))
+        payload = _payload(output.original, renews=True) if ids else None
         self._changes[output.index] = Change(
             self._number, Content(text), ids, payload, fresh=False, irreversible=not ids
         )
@@ -280,10 +289,11 @@ class _Doing:
     ) -> Change:
         ids = (key,) if key else ()
         owned = key in self._state.conditions.view.owned
-        payload = Payload(key, output.original.utf8, renews=owned) if key else None
+        payload = _payload(output.original, renews=owned) if key else None
         decision = None
         if self._declaration.freezes:
-            decision = FrozenDecision(self._declaration.name, output.decision_key, text.text, ids)
+            decided = self._turn.key_of(output)
+            decision = FrozenDecision(self._declaration.name, decided, text.text, ids)
         return Change(
             self._number, text, ids, payload, decision, irreversible=not key, event=wanted.event
         )

@@ -17,9 +17,9 @@ KEPT_SESSIONS = 20_000
 class Restraint(NamedTuple):
     """What a session may send after the provider had accepted a body only as it came in.
 
-    replay_only: nothing new may be removed for a while. verbatim: content keys whose replacement
-    was refused; they go out as the agent sends them. bare: nothing but the envelope had been
-    changed in the refused body, so for a while nothing is declared or split either.
+    replay_only: nothing new may be removed for a while. verbatim: SHA-256 (hex) of texts whose
+    replacement was refused; they go out as the agent sends them. bare: nothing but the envelope
+    had been changed in the refused body, so for a while nothing is declared or split either.
     """
 
     replay_only: bool = False
@@ -54,7 +54,7 @@ class Resends:
         return past is None or at - past.resent_at >= AGAIN_AFTER_S
 
     def note(self, tenant: str, session: str, at: float, *, refused: frozenset[str] | None) -> None:
-        """A resend was made. refused: content keys that the provider takes only as they came,
+        """A resend was made. refused: SHA-256 (hex) of what the provider takes only as it came,
         None where the resend did not help.
         """
         past = self._past.get((tenant, session), _NOTHING)._replace(resent_at=at)

@@ -20,8 +20,8 @@ from dataplane.core.wire.message import Message
 class Conditions:
     """What this request allows. persists: originals can be kept. recoverable: the model can ask
     for one on this very request. recovered: ids of the calls that did. stopped: the operator lets
-    nothing new be removed. replay_only: the session's past does not. verbatim: content keys that
-    the provider takes only as they came. clock: seconds, for durations only.
+    nothing new be removed. replay_only: the session's past does not. verbatim: SHA-256 (hex) of
+    texts that the provider takes only as they came. clock: seconds, for durations only.
     """
 
     view: SessionView
@@ -96,11 +96,11 @@ class Run:
         return (change for changes in self.changes.values() for change in changes)
 
     def novelties(self) -> frozenset[str]:
-        """Content keys of what was changed here and not on an earlier turn; where nothing is new,
-        of all that was changed.
+        """SHA-256 (hex) of what was changed here and not on an earlier turn; where nothing is
+        new, of all that was changed.
         """
         known = self.conditions.cached_through
-        changed = {i: self.messages[i].content.content_key for i in self.changes}
+        changed = {i: self.messages[i].content.sha256 for i in self.changes}
         new = {
             key
             for index, key in changed.items()

@@ -137,8 +137,7 @@ def place_of(session: str, decision: FrozenDecision) -> str:
 
 def _payload(message: Message, payload: Payload, cipher: Cipher) -> tuple[Any, ...]:
     packed, stored = packing.pack(cipher, payload.marker_id, payload.original)
-    sha = packing.digest(payload.original).hex()
-    size = len(payload.original)
+    size, sha = len(payload.original), payload.digest.hex()
     return payload.marker_id, sha, size, packed, message.beside(stored), payload.renews
 
 

@@ -17,7 +17,7 @@ from dataplane.adapters.originals import StoreLimits
 from dataplane.adapters.stores import retention, sqlite_decisions
 from dataplane.adapters.stores.answers import Landed, Lookup
 from dataplane.adapters.stores.cipher import PLAIN, Cipher, SealedError
-from dataplane.adapters.stores.packing import Kept, digest, looked_up, pack, unpack
+from dataplane.adapters.stores.packing import Kept, looked_up, pack, unpack
 from dataplane.adapters.stores.retention import BATCHED
 from dataplane.adapters.stores.sqlite_writer import SWEEP_ROWS, Transaction, fill_of
 from dataplane.core.effects import Commit, Committed, Found, Payload, Recall, Refused
@@ -91,7 +91,7 @@ def _stash(
         tx.happened["stash_revived"] += bool(was_minted or payload.renews)
         _insert(tx, payload, at, limits)
         renewed[id_] = at
-    elif size != len(payload.original) or sha != digest(payload.original):
+    elif size != len(payload.original) or sha != payload.digest:
         return Refused.COLLISION
     elif BATCHED.renewal_is_due(touched, at, limits.ttl_s):
         renew(tx, [id_], at, limits)
@@ -120,7 +120,7 @@ def _insert(tx: Transaction, payload: Payload, at: float, limits: StoreLimits) -
     body = tx.execute("INSERT INTO body(v) VALUES(?)", (stored,)).lastrowid
     tx.execute(
         "INSERT INTO stash VALUES(?, ?, ?, ?, ?, ?, ?)",
-        (id_, digest(payload.original), len(payload.original), body, packed, at, at + limits.ttl_s),
+        (id_, payload.digest, len(payload.original), body, packed, at, at + limits.ttl_s),
     )
     tx.execute(
         "INSERT INTO ledger VALUES(?, ?, 'live', ?) "

@@ -173,7 +173,7 @@ def test_a_decision_that_did_not_become_durable_is_not_sent_unless_it_repairs_on
     *, was_lost: bool
 ) -> None:
     """Owning the original is not enough: the next turn would not know of the decision."""
-    key = Content(M).content_key
+    key = Content(M).sha256
     lost = {"mask": frozenset({key})} if was_lost else {}
     step = PipelineStep(mask.COMPONENT, mask.Config(keep_recent=0, keep_head_chars=0))
     view = SessionView(owned={M_ID: 0.0}, lost=lost)

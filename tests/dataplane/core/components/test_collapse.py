@@ -197,7 +197,7 @@ def test_an_earlier_decision_is_replayed_before_any_size_is_looked_at() -> None:
     (logged,) = outputs(LOG)
     turn = Turn(cache_aware=True, cached_through=0, frozen={logged.decision_key: "short"})
 
-    assert list(decide((logged,), Config(max_tokens=5000), turn)) == [Replay(0, "short")]
+    assert list(decide((logged,), Config(max_tokens=5000), turn)) == [Replay(0)]
 
 
 def test_what_carries_a_marker_or_was_expanded_is_declined_after_the_size() -> None:

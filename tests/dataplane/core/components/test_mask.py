@@ -148,13 +148,13 @@ def test_an_earlier_decision_is_replayed_below_the_boundary() -> None:
 
     steps = list(decide(outputs(M, "ok", "ok", "ok", "ok"), Config(), turn))
 
-    assert steps == [Replay(0, DEFAULT_MASKED), Decline(BELOW_MIN_TOKENS, 1)]
+    assert steps == [Replay(0), Decline(BELOW_MIN_TOKENS, 1)]
 
 
 def test_a_replay_ignores_the_size_floor() -> None:
     turn = Turn(frozen={FOUR[0].decision_key: DEFAULT_MASKED})
 
-    assert list(decide(FOUR, Config(min_tokens=5000), turn)) == [Replay(0, DEFAULT_MASKED)]
+    assert list(decide(FOUR, Config(min_tokens=5000), turn)) == [Replay(0)]
 
 
 def test_a_decision_about_one_copy_is_not_replayed_on_another() -> None:
@@ -163,7 +163,7 @@ def test_a_decision_about_one_copy_is_not_replayed_on_another() -> None:
 
     steps = list(decide(second, Config(), turn))
 
-    assert steps == [Decline(CACHED_PREFIX, 0), Replay(1, DEFAULT_MASKED)]
+    assert steps == [Decline(CACHED_PREFIX, 0), Replay(1)]
 
 
 def test_an_output_that_the_agent_expanded_stays_verbatim() -> None:
