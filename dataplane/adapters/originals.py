@@ -22,13 +22,22 @@ from dataplane.core.effects import (
 
 @dataclass(frozen=True, slots=True)
 class StoreLimits:
-    """What one tenant's store may hold (03 section 5.4); the defaults go by backend."""
+    """What one tenant's store may hold (03 section 5.4); the defaults go by backend.
+
+    stash_ttl_s: lifetime of originals alone, 0 for ttl_s. An original that is gone is stashed
+    again with the next turn that replays its decision, because the agent sends it again.
+    """
 
     ttl_s: int
     max_entries: int
     max_sessions: int
     max_bytes: int
     max_payload_bytes: int
+    stash_ttl_s: int = 0
+
+    @property
+    def original_ttl_s(self) -> int:
+        return min(self.stash_ttl_s or self.ttl_s, self.ttl_s)
 
 
 MEMORY_LIMITS = StoreLimits(
@@ -95,6 +104,14 @@ class Touch:
     since: float
 
 
+@dataclass(frozen=True, slots=True)
+class Cached:
+    """An answer reported cache tokens. at: when its upstream request started, seconds."""
+
+    scope: Scope
+    at: float
+
+
 class Store(Protocol):
     """Every method may be called concurrently from one event loop; none raises for a missing,
     expired or refused entry. A backend that fails answers so: an unavailable SessionView, a
@@ -119,6 +136,12 @@ class Store(Protocol):
     async def touch_turn(self, wanted: Touch) -> bool:
         """Restart the clock of a thread. False, and nothing changed, when its last turn was not at
         `since`: it went on, perhaps through another process, or the store does not say.
+        """
+        ...
+
+    def note_cached(self, wanted: Cached) -> None:
+        """Remember with the thread's turn that its provider caches it. Nobody waits for it: the
+        next turn of this process knows at once, one of another process within a minute.
         """
         ...
 

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from dataplane.adapters.http import Decoder, RefusedError
 from dataplane.adapters.kept import Header, Kept, read
 from dataplane.adapters.masked import overwrite
-from dataplane.adapters.originals import Touch
+from dataplane.adapters.originals import Cached, Touch
 from dataplane.adapters.request_ids import new_request_id
 from dataplane.adapters.upstream import Response, UpstreamClient, UpstreamError, Way
 from dataplane.core.declaration import Gate
@@ -61,7 +61,10 @@ class Pinger:
             if not await self._node.store.touch_turn(touch):
                 return gates.NEWER_REQUEST
             kept.tracked_at = at
-            return await self._sent(kept, credential, at)
+            outcome = await self._sent(kept, credential, at)
+        if outcome is Outcome.READ:
+            self._node.store.note_cached(Cached(kept.turn.scope, at))
+        return outcome
 
     def _credential(self, kept: Kept) -> list[Header]:
         """What the ping signs in with: a held key as it is now, else the caller's own."""

@@ -19,6 +19,7 @@ from dataplane.adapters.drive import drive
 from dataplane.adapters.http import Call, Decoder, DisconnectedError, RefusedError
 from dataplane.adapters.kept import Warm
 from dataplane.adapters.observing import Job
+from dataplane.adapters.originals import Cached
 from dataplane.adapters.ticket import Ticket
 from dataplane.adapters.upstream import Response, UpstreamClient, UpstreamError
 from dataplane.core import bypass
@@ -51,6 +52,7 @@ class Proxy:
         self.upstream = upstream
         self.observer = node.observer
         self.keepalive = node.keepalive
+        self.store = node.store
         self.snapshots = node.snapshots
         self.resends = Resends()
         self.lineages = Lineages()
@@ -102,6 +104,7 @@ class _Carrying:
         self._upstream = proxy.upstream
         self._observer = proxy.observer
         self._keepalive = proxy.keepalive
+        self._store = proxy.store
         self._price_card = proxy.snapshots.price_card
         self._resends = proxy.resends
         self._lineages = proxy.lineages
@@ -323,8 +326,17 @@ class _Carrying:
             record.usage = total(relay.usage)
         record.model = relay.model or record.model
         record.buffered = relay.buffered
+        self._note_cached(relay)
         if self._is_kept_alive and self._exchange is not None:
             self._keep_alive(self._exchange, relay)
+
+    def _note_cached(self, relay: Relay) -> None:
+        """Remember that the provider caches this thread, where it does so only when asked."""
+        turn = self._exchange.turn if self._exchange else None
+        if turn is None or relay.dialect.family == "openai":
+            return
+        if any(each.usage.is_cached for each in relay.usage):
+            self._store.note_cached(Cached(turn.scope, turn.at))
 
     def _keep_alive(self, exchange: Exchange, relay: Relay) -> None:
         """Have the thread's prefix kept alive from here on, if every gate is open."""

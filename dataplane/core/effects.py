@@ -38,13 +38,15 @@ class PastTurn:
 
     messages: normalised message count. at: seconds, start of its upstream request. ttl_s: the
     longest prompt-cache lifetime the thread ever asked for, 0 for unknown. offered: a recovery
-    tool was declared to the model at some earlier turn.
+    tool was declared to the model at some earlier turn. cached_at: seconds, start of the thread's
+    latest upstream request whose answer reported cache tokens, 0 for none.
     """
 
     messages: int
     at: float
     ttl_s: int
     offered: bool
+    cached_at: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)

@@ -298,6 +298,7 @@ class Exchange:
                 host.cache_mode,
                 self.asked.dialect.family,
                 has_breakpoints=conversation.marks > 0,
+                reported=lifetime.was_reported(previous, life, self.asked.at),
             ),
             cached_through=lifetime.cached_through(previous, len(conversation.messages)),
             cache_is_cold=lifetime.is_cold(life, idle),

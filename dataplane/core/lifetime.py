@@ -58,14 +58,27 @@ class Phase(enum.Enum):
     UNKNOWN = "unknown"
 
 
-def is_cache_aware(mode: CacheMode, dialect: str, *, has_breakpoints: bool) -> bool:
+def is_cache_aware(mode: CacheMode, dialect: str, *, has_breakpoints: bool, reported: bool) -> bool:
     """Whether decisions must respect the cached prefix (cache.mode of the document).
 
-    has_breakpoints: the body carries a structural cache_control or cachePoint.
+    has_breakpoints: the body carries a structural cache_control or cachePoint. reported: an answer
+    of the thread said that something is cached. Where neither is so a provider that caches only
+    what it is asked to holds nothing, and everything is open to decisions.
     """
     if mode == "auto":
-        return dialect in {"anthropic", "openai"} or has_breakpoints
+        return dialect == "openai" or has_breakpoints or reported
     return mode == "on"
+
+
+def was_reported(previous: PastTurn | None, lifetime: Lifetime, now: float) -> bool:
+    """Whether an answer of the thread reported cache tokens that may still be held. now: seconds.
+
+    Certainty is asked for, as in is_cold: what a crash or another node kept from being written
+    down is less old than the margin.
+    """
+    if previous is None or previous.cached_at <= 0:
+        return False
+    return not is_cold(lifetime, now - previous.cached_at)
 
 
 def lifetime_of(dialect: str, model: str, breakpoint_ttls: Collection[str | None]) -> Lifetime:

@@ -16,17 +16,24 @@ import msgspec
 from dataplane.replay.recording import Json, Recording, is_call, is_result
 
 Dialect = Literal["anthropic", "openai"]
+_MARKS: dict[str, Json | None] = {
+    "5m": {"type": "ephemeral"},
+    "1h": {"type": "ephemeral", "ttl": "1h"},
+    "none": None,
+}
 
 
 @dataclass(frozen=True, slots=True)
 class Style:
-    """How requests are written. cache_ttl: of every breakpoint, Anthropic only."""
+    """How requests are written. cache_ttl: of every breakpoint, "none" for a client that sets none;
+    Anthropic only.
+    """
 
     dialect: Dialect
     model: str
     max_tokens: int = 1024
     stream: bool = False
-    cache_ttl: Literal["5m", "1h"] = "5m"
+    cache_ttl: Literal["5m", "1h", "none"] = "5m"
 
 
 def body(recording: Recording, upto: int, style: Style) -> bytes:
@@ -37,9 +44,7 @@ def body(recording: Recording, upto: int, style: Style) -> bytes:
 
 def anthropic(recording: Recording, upto: int, style: Style) -> Json:
     """Breakpoints stand on the last tool, the system prompt and the newest message."""
-    mark: Json = {"type": "ephemeral"}
-    if style.cache_ttl == "1h":
-        mark["ttl"] = "1h"
+    mark = _MARKS[style.cache_ttl]
     system = [{"type": "text", "text": recording.system}] if recording.system else []
     *earlier, newest = recording.messages[:upto]
     request: Json = {"model": style.model, "max_tokens": style.max_tokens}
@@ -54,9 +59,9 @@ def anthropic(recording: Recording, upto: int, style: Style) -> Json:
     return request
 
 
-def last_marked(items: Sequence[Json], mark: Json) -> list[Json]:
+def last_marked(items: Sequence[Json], mark: Json | None) -> list[Json]:
     *before, last = items
-    return [*before, {**last, "cache_control": mark}]
+    return [*before, {**last, "cache_control": mark} if mark else last]
 
 
 def openai(recording: Recording, upto: int, style: Style) -> Json:

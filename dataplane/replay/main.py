@@ -59,7 +59,7 @@ def arguments() -> argparse.ArgumentParser:
         "--from-turn", type=int, default=1, help="begin here, as a resumed session does"
     )
     parser.add_argument("--max-tokens", type=int, default=1024)
-    parser.add_argument("--cache-ttl", choices=("5m", "1h"), default="5m")
+    parser.add_argument("--cache-ttl", choices=("5m", "1h", "none"), default="5m")
     parser.add_argument("--stream", action="store_true", help="ask for streamed answers")
     add_timing(parser)
     add_comparison(parser)

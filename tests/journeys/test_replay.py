@@ -92,6 +92,15 @@ def test_a_long_session_saves_tokens_and_money_and_still_reads_the_providers_cac
     assert claimed == pytest.approx(measured, rel=0.15)
 
 
+def test_a_client_that_asks_for_no_cache_saves_at_any_depth(served: Served) -> None:
+    """Its provider holds nothing, so nothing is spared: every turn would be paid in full."""
+    with_, without = compared(served, SESSIONS[0], "--cache-ttl", "none")["runs"]
+
+    assert with_["totals"]["failed"] == 0
+    assert without["totals"]["cache_read"] == without["totals"]["cache_write"] == 0
+    assert float(with_["totals"]["usd"]) < 0.1 * float(without["totals"]["usd"])
+
+
 def test_what_the_gateway_counted_is_what_the_answers_said(served: Served) -> None:
     with_, without = compared(served, SESSIONS[0], "--stream")["runs"]
 

@@ -15,6 +15,7 @@ from dataplane.adapters.originals import (
     MEMORY_LIMITS,
     REDIS_LIMITS,
     SQLITE_LIMITS,
+    Cached,
     Purged,
     Store,
     StoreLimits,
@@ -143,6 +144,9 @@ class StoreSet:
 
     async def touch_turn(self, wanted: Touch) -> bool:
         return await self.backend_for(wanted.scope.tenant).touch_turn(wanted)
+
+    def note_cached(self, wanted: Cached) -> None:
+        self.backend_for(wanted.scope.tenant).note_cached(wanted)
 
     async def purge_tenant(self, tenant: str) -> Purged:
         """In every backend: the tenant may have been in another one before."""

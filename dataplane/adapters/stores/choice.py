@@ -22,6 +22,7 @@ _KEYS = {
     "ttl_seconds": "ttl_s",
     "max_entries": "max_entries",
     "max_sessions": "max_sessions",
+    "stash_ttl_seconds": "stash_ttl_s",
     "stash_max_bytes": "max_bytes",
 }
 

@@ -9,7 +9,14 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from dataplane.adapters.originals import MEMORY_LIMITS, Purged, StoreLimits, StoreStats, Touch
+from dataplane.adapters.originals import (
+    MEMORY_LIMITS,
+    Cached,
+    Purged,
+    StoreLimits,
+    StoreStats,
+    Touch,
+)
 from dataplane.adapters.stores.memory_tenant import Tenant
 from dataplane.adapters.stores.tally import CommitTimes, TenantTally, store_stats
 from dataplane.core.effects import Commit, Committed, OpenTurn, Recall, Recalled, SessionView
@@ -52,6 +59,9 @@ class MemoryStore:
 
     async def touch_turn(self, wanted: Touch) -> bool:
         return self._tenant(wanted.scope.tenant).touch_turn(wanted)
+
+    def note_cached(self, wanted: Cached) -> None:
+        self._tenant(wanted.scope.tenant).note_cached(wanted)
 
     async def purge_tenant(self, tenant: str) -> Purged:
         held = self._tenant(tenant)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field, replace
 
-from dataplane.adapters.originals import Purged, StoreLimits, Touch
+from dataplane.adapters.originals import Cached, Purged, StoreLimits, Touch
 from dataplane.adapters.stores import retention
 from dataplane.adapters.stores.retention import EXACT, Fill
 from dataplane.core.content import content_key
@@ -128,6 +128,13 @@ class Tenant:
             alias.turns[scope.thread] = replace(known, at=max(known.at, wanted.at))
         return True
 
+    def note_cached(self, wanted: Cached) -> None:
+        for name in {wanted.scope.session, wanted.scope.alias}:
+            session = self._sessions.get(name)
+            if session and (turn := session.turns.get(wanted.scope.thread)):
+                newest = max(turn.cached_at, wanted.at)
+                session.turns[wanted.scope.thread] = replace(turn, cached_at=newest)
+
     def _session(self, name: str, kind: str, at: float) -> Session:
         """The live session of this name, created when it is new or has expired."""
         session = self._sessions.get(name)
@@ -151,7 +158,7 @@ class Tenant:
         for marker_id in marker_ids:
             if original := self._originals.get(marker_id):
                 original.touched = max(original.touched, at)
-                original.expires = max(original.expires, at + self.limits.ttl_s)
+                original.expires = max(original.expires, at + self.limits.original_ttl_s)
 
     def _cap_sessions(self, current: set[str]) -> None:
         """Forget the turns of the session used longest ago; its decisions stay pinned."""
@@ -229,7 +236,7 @@ class Tenant:
     def _insert(self, payload: Payload, at: float) -> Original:
         if payload.renews or payload.marker_id in self._ledger:
             self.counted["stash_revived"] += 1
-        original = Original(payload.original, at, at + self.limits.ttl_s)
+        original = Original(payload.original, at, at + self.limits.original_ttl_s)
         self._originals[payload.marker_id] = original
         self.payload_bytes += len(original.text)
         self._ledger.pop(payload.marker_id, None)

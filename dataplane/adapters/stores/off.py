@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataplane.adapters.originals import Purged, StoreLimits, StoreStats, Touch
+from dataplane.adapters.originals import Cached, Purged, StoreLimits, StoreStats, Touch
 from dataplane.adapters.stores.retention import could_be_minted
 from dataplane.adapters.stores.tally import CommitTimes, store_stats
 from dataplane.core.effects import (
@@ -43,6 +43,9 @@ class OffStore:
 
     async def touch_turn(self, wanted: Touch) -> bool:
         return False
+
+    def note_cached(self, wanted: Cached) -> None:
+        return None
 
     async def purge_tenant(self, tenant: str) -> Purged:
         return Purged(0, 0, 0)

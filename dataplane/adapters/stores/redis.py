@@ -13,7 +13,14 @@ import time
 from collections.abc import Coroutine
 from dataclasses import asdict, replace
 
-from dataplane.adapters.originals import REDIS_LIMITS, Purged, StoreLimits, StoreStats, Touch
+from dataplane.adapters.originals import (
+    REDIS_LIMITS,
+    Cached,
+    Purged,
+    StoreLimits,
+    StoreStats,
+    Touch,
+)
 from dataplane.adapters.stores import redis_wire, retention
 from dataplane.adapters.stores.answers import TurnRead
 from dataplane.adapters.stores.cipher import SealedError, UnknownKeyError
@@ -198,6 +205,14 @@ class RedisStore:
             self._views.of(wanted.scope).turn.touch(wanted)
         return moved
 
+    def note_cached(self, wanted: Cached) -> None:
+        if self._views.of(wanted.scope).turn.note_cached(wanted.at) and self._sweeping is not None:
+            self._later.flush()
+            tenant, session = wanted.scope.tenant, wanted.scope.session
+            message = Message(self._tenants.tally(tenant).limits, **asdict(wanted))
+            telling = self._told(tenant, wanted.at, "note_cached", message)
+            self._write_behind(telling, tenant, session)
+
     async def purge_tenant(self, tenant: str) -> Purged:
         self._later.flush()
         await self._settled(tenant, "")
@@ -301,15 +316,15 @@ class RedisStore:
             await asyncio.wait(tasks)
 
     def _record_later(self, tenant: str, turns: Turns) -> None:
-        self._write_behind(self._record(tenant, turns), tenant, "")
-
-    async def _record(self, tenant: str, turns: Turns) -> None:
         limits = self._tenants.tally(tenant).limits
         message = Message(limits, turns=[redis_wire.turn_of(turn) for turn in turns])
         newest = max(turn.at for turn in turns)
+        self._write_behind(self._told(tenant, newest, "record_turns", message), tenant, "")
+
+    async def _told(self, tenant: str, at: float, call: str, message: Message) -> None:
         try:
             async with asyncio.timeout(self._timeout_s):
-                await self._tenants.write(tenant, newest, "record_turns", lambda _: message)
+                await self._tenants.write(tenant, at, call, lambda _: message)
         except _FAILURES as error:
             self._report(tenant, error)
 

@@ -76,6 +76,7 @@ class Message:
     def __init__(self, limits: StoreLimits, **arguments: Any) -> None:
         self.values: list[bytes] = []
         sizes = {
+            "original_ttl_s": limits.original_ttl_s,
             "kept_capacity": retention.kept_capacity(limits),
             "reserve_capacity": retention.reserve_capacity(limits),
         }
@@ -172,8 +173,8 @@ def turn_answer(scope: Scope, own: list[Any], cipher: Cipher) -> TurnAnswer:
     before, own_at, renewed, (frozen, lost, kept, by_principal, by_session) = own
     previous = None
     if before:
-        messages, at, ttl_s, offered = before
-        previous = PastTurn(messages, float(at), ttl_s, bool(offered))
+        messages, at, ttl_s, offered, cached_at = before
+        previous = PastTurn(messages, float(at), ttl_s, bool(offered), float(cached_at))
     unopened: list[tuple[str, str]] = []
     rows = _delta(frozen, lambda row: (int(row[0]), row[1].decode(), row[2].decode(), row[3]))
     read = TurnRead(

@@ -11,10 +11,12 @@ from dataclasses import dataclass, replace
 
 from dataplane.adapters.originals import StoreLimits
 from dataplane.core.effects import OpenTurn, PastTurn
+from dataplane.core.lifetime import COLD_MARGIN_S
 
 LEDGER_ROWS = 1_000_000
 LEDGER_RETENTION_S = 30 * 86_400.0
 OWNED_IDS = 4096  # per principal and per session, the newest
+CACHED_EVERY_S = COLD_MARGIN_S  # how far behind the record of a cached thread may be
 _MINTED = re.compile(r"[0-9a-f]{16}(?:[0-9a-f]{8})?")
 
 
@@ -100,23 +102,35 @@ def previous_turn(own: PastTurn | None, alias: PastTurn | None) -> PastTurn | No
     An alias says nothing else. Conversations that begin with the same words share one, so neither
     the transcript nor what was offered to its model need be this one's.
     """
-    if alias is None:
-        return own
-    known = own or PastTurn(0, alias.at, alias.ttl_s, offered=False)
-    return replace(known, at=max(known.at, alias.at), ttl_s=max(known.ttl_s, alias.ttl_s))
+    return _moved_on(own, alias) if alias else own
 
 
 def turn_record(previous: PastTurn | None, wanted: OpenTurn) -> PastTurn:
     """What is remembered of this turn: the lifetime only widens, `offered` only turns on."""
     if previous is None:
         return PastTurn(wanted.messages, wanted.at, wanted.ttl_s, wanted.offered)
-    ttl_s = max(previous.ttl_s, wanted.ttl_s)
-    return PastTurn(wanted.messages, wanted.at, ttl_s, previous.offered or wanted.offered)
+    return replace(
+        previous,
+        messages=wanted.messages,
+        at=wanted.at,
+        ttl_s=max(previous.ttl_s, wanted.ttl_s),
+        offered=previous.offered or wanted.offered,
+    )
 
 
 def alias_record(alias: PastTurn | None, record: PastTurn) -> PastTurn:
     """What the alias remembers of a turn recorded under the session's own name: the clock and the
     lifetime.
     """
-    known = alias or PastTurn(0, record.at, record.ttl_s, offered=False)
-    return replace(known, at=max(known.at, record.at), ttl_s=max(known.ttl_s, record.ttl_s))
+    return _moved_on(alias, record)
+
+
+def _moved_on(turn: PastTurn | None, other: PastTurn) -> PastTurn:
+    """A turn, or an empty one, that knows the other's clock, lifetime and cached answers."""
+    known = turn or PastTurn(0, other.at, other.ttl_s, offered=False)
+    return replace(
+        known,
+        at=max(known.at, other.at),
+        ttl_s=max(known.ttl_s, other.ttl_s),
+        cached_at=max(known.cached_at, other.cached_at),
+    )

@@ -16,7 +16,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from dataplane.adapters.originals import SQLITE_LIMITS, Purged, StoreLimits, StoreStats, Touch
+from dataplane.adapters.originals import (
+    SQLITE_LIMITS,
+    Cached,
+    Purged,
+    StoreLimits,
+    StoreStats,
+    Touch,
+)
 from dataplane.adapters.stores import (
     retention,
     sqlite_decisions,
@@ -198,6 +205,12 @@ class SqliteStore:
         if moved:
             self._views.of(wanted.scope).turn.touch(wanted)
         return moved
+
+    def note_cached(self, wanted: Cached) -> None:
+        if self._views.of(wanted.scope).turn.note_cached(wanted.at) and self._is_open:
+            self._later.flush()
+            tenant = wanted.scope.tenant
+            self._write_behind(tenant, wanted.at, lambda tx: sqlite_turn.note_cached(tx, wanted))
 
     async def purge_tenant(self, tenant: str) -> Purged:
         self._later.flush()

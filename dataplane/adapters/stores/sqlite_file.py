@@ -24,6 +24,8 @@ _TENANT = re.compile(r"(?!\.+$)[A-Za-z0-9._-]{1,128}")
 _SIDE_FILES = ("", "-wal", "-shm")
 _LOG_TRIES = 3
 _LOG_PAUSE_S = 0.02
+# Table, column and its type, with the default that stands for "an earlier release did not say".
+_LATER_COLUMNS = (("turn", "cached_at", "REAL NOT NULL DEFAULT 0"),)
 
 # `stash` holds the facts of an original and `body` its bytes, so that a renewal never rewrites
 # the bytes; `packed` is 1 for compressed bytes, plus twice the data key that seals them. Ids grow
@@ -51,7 +53,7 @@ CREATE INDEX session_expires ON session(expires);
 CREATE INDEX session_kind ON session(kind, touched);
 CREATE TABLE turn(session TEXT NOT NULL, thread TEXT NOT NULL, messages INTEGER NOT NULL,
   at REAL NOT NULL, ttl_s INTEGER NOT NULL, offered INTEGER NOT NULL,
-  PRIMARY KEY(session, thread)) WITHOUT ROWID;
+  cached_at REAL NOT NULL DEFAULT 0, PRIMARY KEY(session, thread)) WITHOUT ROWID;
 CREATE TABLE frozen(id INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL,
   component TEXT NOT NULL, k TEXT NOT NULL, replacement TEXT NOT NULL, pinned INTEGER NOT NULL,
   UNIQUE(session, component, k));
@@ -126,13 +128,14 @@ def prepare(path: Path, at: float, *, thorough: bool = False) -> bool:
     Raises OSError or sqlite3.Error when the directory is unusable or the file is busy.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists() and _is_sound(path, thorough=thorough):
+    if path.exists() and _is_sound(path, thorough=thorough) and _is_complete(path):
         return False
     with _alone(path.parent):
         if not path.exists():
             _create(path, reset_at=None)
             return False
-        if _is_sound(path, thorough=thorough):  # another process was first
+        if _is_sound(path, thorough=thorough):  # of an earlier release, or another was first
+            _complete(path)
             return False
         _move_aside(path)
         _create(path, reset_at=at)
@@ -166,6 +169,27 @@ def _is_sound(path: Path, *, thorough: bool) -> bool:
             raise
         except sqlite3.DatabaseError:
             return False
+
+
+def _missing_columns(connection: sqlite3.Connection) -> list[str]:
+    """What to say so that the tables have every column that this release reads."""
+    return [
+        f"ALTER TABLE {table} ADD COLUMN {column} {kind}"
+        for table, column, kind in _LATER_COLUMNS
+        if column not in {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
+    ]
+
+
+def _is_complete(path: Path) -> bool:
+    with contextlib.closing(connect_read_only(path)) as connection:
+        return not _missing_columns(connection)
+
+
+def _complete(path: Path) -> None:
+    """An earlier release made this file: what came since begins empty."""
+    with contextlib.closing(connect(path, "process")) as connection:
+        for statement in _missing_columns(connection):
+            connection.execute(statement)
 
 
 def _lost_its_log(path: Path) -> bool:

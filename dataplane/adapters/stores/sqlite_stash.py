@@ -93,7 +93,7 @@ def _stash(
         renewed[id_] = at
     elif size != len(payload.original) or sha != payload.digest:
         return Refused.COLLISION
-    elif BATCHED.renewal_is_due(touched, at, limits.ttl_s):
+    elif BATCHED.renewal_is_due(touched, at, limits.original_ttl_s):
         renew(tx, [id_], at, limits)
         renewed[id_] = at
     owner = (id_, wanted.scope.principal, wanted.scope.session)
@@ -118,9 +118,10 @@ def _insert(tx: Transaction, payload: Payload, at: float, limits: StoreLimits) -
     id_ = payload.marker_id
     packed, stored = pack(tx.cipher, id_, payload.original)
     body = tx.execute("INSERT INTO body(v) VALUES(?)", (stored,)).lastrowid
+    expires = at + limits.original_ttl_s
     tx.execute(
         "INSERT INTO stash VALUES(?, ?, ?, ?, ?, ?, ?)",
-        (id_, payload.digest, len(payload.original), body, packed, at, at + limits.ttl_s),
+        (id_, payload.digest, len(payload.original), body, packed, at, expires),
     )
     tx.execute(
         "INSERT INTO ledger VALUES(?, ?, 'live', ?) "
@@ -152,7 +153,7 @@ def renew(tx: Transaction, marker_ids: Iterable[str], at: float, limits: StoreLi
         return
     tx.connection.executemany(
         "UPDATE stash SET touched = max(touched, ?), expires = max(expires, ?) WHERE k = ?",
-        [(at, at + limits.ttl_s, id_) for id_ in ids],
+        [(at, at + limits.original_ttl_s, id_) for id_ in ids],
     )
     if tx.cipher.newest:
         for id_ in ids:
@@ -179,7 +180,7 @@ def find(
         ).fetchone()
         if not owned:
             return Lookup(Found.FOREIGN_SESSION)
-        due = BATCHED.renewal_is_due(row[4], at, limits.ttl_s)
+        due = BATCHED.renewal_is_due(row[4], at, limits.original_ttl_s)
         found = looked_up(Kept(*row[:4]), cipher, due=due)
         return found if wanted.keep else replace(found, component=_component(connection, wanted))
     return Lookup(Found.EXPIRED if row else _why_missing(connection, wanted))

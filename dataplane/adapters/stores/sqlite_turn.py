@@ -9,7 +9,7 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from dataplane.adapters.originals import StoreLimits, Touch
+from dataplane.adapters.originals import Cached, StoreLimits, Touch
 from dataplane.adapters.stores import retention, sqlite_decisions, sqlite_stash
 from dataplane.adapters.stores.answers import Delta, Mark, Seen, TurnRead
 from dataplane.adapters.stores.cipher import SealedError, UnknownKeyError
@@ -101,18 +101,29 @@ def touch(tx: Transaction, wanted: Touch) -> bool:
     return True
 
 
+def note_cached(tx: Transaction, wanted: Cached) -> None:
+    """The provider caches this thread, under whichever name it comes."""
+    scope = wanted.scope
+    tx.execute(
+        "UPDATE turn SET cached_at = max(cached_at, ?) WHERE session IN (?, ?) AND thread = ?",
+        (wanted.at, scope.session, scope.alias or scope.session, scope.thread),
+    )
+
+
 def _turn(tx: Transaction, session: str, thread: str) -> PastTurn | None:
-    sql = "SELECT messages, at, ttl_s, offered FROM turn WHERE session = ? AND thread = ?"
+    sql = (
+        "SELECT messages, at, ttl_s, offered, cached_at FROM turn WHERE session = ? AND thread = ?"
+    )
     row = tx.execute(sql, (session, thread)).fetchone()
-    return PastTurn(row[0], row[1], row[2], bool(row[3])) if row else None
+    return PastTurn(row[0], row[1], row[2], bool(row[3]), row[4]) if row else None
 
 
 def _put_turn(tx: Transaction, session: str, thread: str, turn: PastTurn) -> None:
     tx.execute(
-        "INSERT INTO turn VALUES(?, ?, ?, ?, ?, ?) ON CONFLICT(session, thread) DO UPDATE SET "
+        "INSERT INTO turn VALUES(?, ?, ?, ?, ?, ?, ?) ON CONFLICT(session, thread) DO UPDATE SET "
         "messages = excluded.messages, at = excluded.at, ttl_s = excluded.ttl_s, "
-        "offered = excluded.offered",
-        (session, thread, turn.messages, turn.at, turn.ttl_s, turn.offered),
+        "offered = excluded.offered, cached_at = excluded.cached_at",
+        (session, thread, turn.messages, turn.at, turn.ttl_s, turn.offered, turn.cached_at),
     )
 
 
@@ -123,7 +134,7 @@ def _renew_session(
     the ids renewed, none when the last renewal is recent enough.
     """
     tx.execute("UPDATE session SET touched = max(touched, ?) WHERE session = ?", (at, session))
-    if not tx.renews or not BATCHED.renewal_is_due(renewed, at, limits.ttl_s):
+    if not tx.renews or not BATCHED.renewal_is_due(renewed, at, limits.original_ttl_s):
         return []
     tx.execute(
         "UPDATE session SET renewed = ?, expires = max(expires, ?) WHERE session = ?",

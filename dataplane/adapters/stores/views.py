@@ -114,19 +114,42 @@ class OwnedKnown:
 
 @dataclass(slots=True)
 class TurnKnown:
-    """The newest turn of one thread in this process. recorded: the store has it too."""
+    """The newest turn of one thread in this process. recorded: the store has it too. cached_at:
+    as of PastTurn, in the store.
+    """
 
     last: PastTurn | None = None
     recorded: bool = True
+    cached_at: float = 0.0
 
     def touch(self, wanted: Touch) -> None:
         """The store has the clock of a ping; so must whoever is answered without asking it."""
         if self.last is not None and self.last.at == wanted.since:
             self.last = replace(self.last, at=wanted.at)
 
+    def note_cached(self, at: float) -> bool:
+        """An answer to a request of that time (s) reported cache tokens; True where the store has
+        to be told, which a thread at work would otherwise ask for with every turn.
+        """
+        if self.last is not None:
+            self.last = replace(self.last, cached_at=max(self.last.cached_at, at))
+        if at - self.cached_at < retention.CACHED_EVERY_S:
+            return False
+        self.cached_at = at
+        return True
+
     def previous(self, read: TurnRead) -> PastTurn | None:
-        """The turn before this one: the provider holds also what was sent unrecorded. Another
-        process may have had a later one; the clock of an alias says nothing about that.
+        """The turn before this one, with what this process knows of its cache."""
+        found, last = self._newest(read), self.last
+        if read.previous is not None:
+            self.cached_at = max(self.cached_at, read.previous.cached_at)
+        if found is None or last is None:
+            return found
+        return replace(found, cached_at=max(found.cached_at, last.cached_at))
+
+    def _newest(self, read: TurnRead) -> PastTurn | None:
+        """The provider holds also what was sent unrecorded. Another process may have had a later
+        turn; the clock of an alias says nothing about that.
         """
         stored, last = read.previous, self.last
         if self.recorded or last is None or (read.own_at is not None and read.own_at > last.at):
@@ -204,7 +227,9 @@ class View:
         """How many markers are sent again although their originals are not known to be live."""
         owned = self.owned
         expiries = (
-            owned[payload.marker_id] + limits.ttl_s if payload.marker_id in owned else -math.inf
+            owned[payload.marker_id] + limits.original_ttl_s
+            if payload.marker_id in owned
+            else -math.inf
             for payload in wanted.payloads
             if payload.renews
         )

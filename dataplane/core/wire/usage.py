@@ -30,6 +30,11 @@ class Usage:
     cache_write_1h: int = 0
     output: int = 0
 
+    @property
+    def is_cached(self) -> bool:
+        """The provider read some of the prompt from its cache, or wrote it there."""
+        return self.cache_read > 0 or self.cache_write > 0
+
     def __add__(self, other: Usage) -> Usage:
         return Usage(
             self.fresh_input + other.fresh_input,

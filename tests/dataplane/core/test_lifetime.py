@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dataplane.core.effects import PastTurn
@@ -17,6 +19,7 @@ from dataplane.core.lifetime import (
     lifetime_of,
     phase,
     was_compacted,
+    was_reported,
 )
 
 FIVE_MINUTES = Lifetime(300)
@@ -29,23 +32,53 @@ def past(messages: int, at: float = 1000.0) -> PastTurn:
 
 
 @pytest.mark.parametrize(
-    ("mode", "dialect", "has_breakpoints", "expected"),
+    ("mode", "dialect", "has_breakpoints", "reported", "expected"),
     [
-        ("auto", "anthropic", False, True),
-        ("auto", "openai", False, True),
-        ("auto", "bob", False, False),
-        ("auto", "bob", True, True),
-        ("on", "bob", False, True),
-        ("off", "anthropic", True, False),
+        pytest.param("auto", "anthropic", False, False, False, id="caches nothing unasked"),
+        pytest.param("auto", "anthropic", True, False, True, id="asked"),
+        pytest.param("auto", "anthropic", False, True, True, id="says that it caches"),
+        pytest.param("auto", "openai", False, False, True, id="caches unasked"),
+        pytest.param("auto", "bob", False, False, False, id="unknown"),
+        pytest.param("auto", "bob", True, False, True, id="unknown, asked"),
+        pytest.param("on", "anthropic", False, False, True, id="on"),
+        pytest.param("off", "anthropic", True, True, False, id="off"),
     ],
 )
-def test_cache_protection_follows_mode_dialect_and_breakpoints(
+def test_cache_protection_follows_mode_dialect_breakpoints_and_what_was_reported(
     mode: CacheMode,
     dialect: str,
     has_breakpoints: bool,  # noqa: FBT001
+    reported: bool,  # noqa: FBT001
     expected: bool,  # noqa: FBT001
 ) -> None:
-    assert is_cache_aware(mode, dialect, has_breakpoints=has_breakpoints) is expected
+    aware = is_cache_aware(mode, dialect, has_breakpoints=has_breakpoints, reported=reported)
+
+    assert aware is expected
+
+
+@pytest.mark.parametrize(
+    ("cached_at", "lifetime", "expected"),
+    [
+        pytest.param(0.0, FIVE_MINUTES, False, id="never"),
+        pytest.param(1000.0, FIVE_MINUTES, True, id="within the lifetime"),
+        pytest.param(641.0, FIVE_MINUTES, True, id="perhaps"),
+        pytest.param(640.0, FIVE_MINUTES, False, id="certainly expired"),
+        pytest.param(640.0, ONE_HOUR, True, id="a longer lifetime"),
+        pytest.param(1.0, UNKNOWN_LIFETIME, True, id="a lifetime that nobody knows"),
+    ],
+)
+def test_what_an_answer_reported_counts_until_it_has_certainly_expired(
+    cached_at: float,
+    lifetime: Lifetime,
+    expected: bool,  # noqa: FBT001
+) -> None:
+    reported = was_reported(replace(past(3), cached_at=cached_at), lifetime, now=1000.0)
+
+    assert reported is expected
+
+
+def test_of_a_first_turn_nothing_was_reported() -> None:
+    assert not was_reported(None, FIVE_MINUTES, now=1000.0)
 
 
 @pytest.mark.parametrize(

@@ -187,6 +187,11 @@ def talk(count: int) -> bytes:
     return with_output("", messages=talk_messages(count))
 
 
+def marked(text: str) -> bytes:
+    """One whose client has the provider cache it."""
+    return with_output(text, cache_control={"type": "ephemeral"})
+
+
 def chat(text: str, model: str) -> bytes:
     """An OpenAI request with one tool output."""
     call = {"id": "c", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
@@ -202,9 +207,10 @@ def chat(text: str, model: str) -> bytes:
 @pytest.mark.parametrize(
     ("path", "body", "idle_s", "masks"),
     [
-        pytest.param("/v1/messages", with_output(LONG), 361, True, id="56-cold"),
-        pytest.param("/v1/messages", with_output(LONG), 359, False, id="56-within-the-margin"),
-        pytest.param("/v1/messages", with_output(LONG), 10, False, id="56-warm"),
+        pytest.param("/v1/messages", marked(LONG), 361, True, id="56-cold"),
+        pytest.param("/v1/messages", marked(LONG), 359, False, id="56-within-the-margin"),
+        pytest.param("/v1/messages", marked(LONG), 10, False, id="56-warm"),
+        pytest.param("/v1/messages", with_output(LONG), 10, True, id="nothing asks for a cache"),
         pytest.param(
             "/v1/chat/completions", chat(LONG, "gpt-5.6"), 361, False, id="56-minimum-lifetime"
         ),
@@ -228,6 +234,34 @@ async def test_at_depth_is_masked_only_when_the_cache_has_certainly_expired(
         assert (MASKED in served.sent[1]) is masks
 
 
+@pytest.mark.parametrize(
+    ("idle_s", "masks"),
+    [pytest.param(10, False, id="still held"), pytest.param(361, True, id="certainly expired")],
+)
+async def test_what_an_answer_reported_as_cached_is_left_alone_while_it_may_be_held(
+    serve: Serve, idle_s: float, *, masks: bool
+) -> None:
+    held = LONG * 16  # enough that the provider keeps it
+    async with serve(MASK_ALL, test_clock=True) as served:
+        bypassed = {"x_context_guru_bypass": "true", "x_headrace_now": str(FROM)}
+        await served.post(marked(held), **bypassed)
+        await served.post(with_output(held), x_headrace_now=str(FROM + idle_s))
+
+        assert (MASKED in served.sent[1]) is masks
+
+
+async def test_a_restarted_node_knows_that_a_thread_is_cached(
+    tmp_path: Path, simulator: Simulator
+) -> None:
+    place, held = tmp_path / "kept", LONG * 16
+    for turn in range(2):
+        async with serving(place, simulator)(MASK_ALL) as served:
+            headers = {"x_context_guru_bypass": "true"} if turn == 0 else {}
+            await served.post((marked, with_output)[turn](held), **headers)
+
+    assert MASKED not in served.sent[1]
+
+
 async def test_case_56_the_first_request_of_a_session_is_not_cold(serve: Serve) -> None:
     async with serve(COLD, test_clock=True) as served:
         await served.post(with_output(LONG), x_headrace_now=str(FROM))
@@ -243,7 +277,7 @@ async def test_case_56_a_restarted_node_keeps_the_boundary(
     for turn in range(2):
         async with serving(place, simulator)(MASK_ALL) as served:
             headers = {"x_context_guru_bypass": "true"} if turn == 0 else {}
-            await served.post(with_output(LONG), **headers)
+            await served.post(marked(LONG), **headers)
             gates = served.stats()["components"].get("mask", {}).get("gates", {})
 
     assert gates == {"cached_prefix": 1}

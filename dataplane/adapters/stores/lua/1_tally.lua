@@ -71,7 +71,7 @@ local function is_live(expires, at)
 end
 
 local function renewal_is_due(touched, at)
-  return at - touched >= math.max(policy.floor_s, limits.ttl_s * policy.share)
+  return at - touched >= math.max(policy.floor_s, limits.original_ttl_s * policy.share)
 end
 
 local function has_protected_room(held)

@@ -88,7 +88,7 @@ local function renew(marker_ids, at)
   for _, marker_id in ipairs(marker_ids) do
     local times = call('HMGET', key('p', marker_id), 'touched', 'expires')
     if times[1] then
-      local expires = exact(math.max(tonumber(times[2]), at + limits.ttl_s))
+      local expires = exact(math.max(tonumber(times[2]), at + limits.original_ttl_s))
       call('HSET', key('p', marker_id), 'touched', exact(math.max(tonumber(times[1]), at)),
         'expires', expires)
       call('ZADD', key('p.exp'), expires, marker_id)
@@ -102,7 +102,7 @@ local function insert(payload, at)
   if renews or call('HEXISTS', key('led'), marker_id) == 1 then
     count('stash_revived')
   end
-  local expires = exact(at + limits.ttl_s)
+  local expires = exact(at + limits.original_ttl_s)
   call('HSET', key('p', marker_id), 'sha', sha, 'size', size, 'packed', packed, 'v', bytes_of(value),
     'touched', exact(at), 'expires', expires)
   call('ZADD', key('p.exp'), expires, marker_id)

@@ -6,13 +6,14 @@ local function past_turn(session, thread)
   if not packed then
     return nil
   end
-  local messages, at, ttl_s, offered = unpack(cmsgpack.unpack(packed))
-  return { messages = messages, at = at, ttl_s = ttl_s, offered = offered }
+  local messages, at, ttl_s, offered, cached_at = unpack(cmsgpack.unpack(packed))
+  return { messages = messages, at = at, ttl_s = ttl_s, offered = offered,
+    cached_at = cached_at or 0 }
 end
 
 local function put_turn(session, thread, turn)
   call('HSET', key('t', session), thread,
-    cmsgpack.pack({ turn.messages, turn.at, turn.ttl_s, turn.offered }))
+    cmsgpack.pack({ turn.messages, turn.at, turn.ttl_s, turn.offered, turn.cached_at }))
   changed = true
 end
 
@@ -22,12 +23,14 @@ local function moved_on(turn, clock)
     at = math.max(turn.at, clock.at),
     ttl_s = math.max(turn.ttl_s, clock.ttl_s),
     offered = turn.offered,
+    cached_at = math.max(turn.cached_at, clock.cached_at),
   }
 end
 
--- Of another session's turn: its clock and its lifetime, and nothing else.
+-- Of another session's turn: what it says of the cache, and nothing else.
 local function clock_of(turn)
-  return { messages = 0, at = turn.at, ttl_s = turn.ttl_s, offered = false }
+  return { messages = 0, at = turn.at, ttl_s = turn.ttl_s, offered = false,
+    cached_at = turn.cached_at }
 end
 
 local function previous_turn(own_turn, alias_turn)
@@ -43,6 +46,7 @@ local function turn_record(previous, wanted)
     at = wanted.at,
     ttl_s = math.max(previous and previous.ttl_s or 0, wanted.ttl_s),
     offered = (previous and previous.offered or wanted.offered) and true or false,
+    cached_at = previous and previous.cached_at or 0,
   }
 end
 

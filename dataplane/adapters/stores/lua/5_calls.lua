@@ -6,7 +6,8 @@ local calls = {}
 function calls.open_turn()
   local previous, own_turn, renewed = record_turn(args)
   local before = previous
-    and { previous.messages, exact(previous.at), previous.ttl_s, previous.offered and 1 or 0 }
+    and { previous.messages, exact(previous.at), previous.ttl_s, previous.offered and 1 or 0,
+      exact(previous.cached_at) }
   return { before or {}, own_turn and exact(own_turn.at) or '', renewed,
     read_session(args.scope, args.seen) }
 end
@@ -34,6 +35,19 @@ function calls.touch_turn()
     put_turn(scope.alias, scope.thread, alias_turn)
   end
   return { 1 }
+end
+
+-- The provider caches this thread, under whichever name it comes.
+function calls.note_cached()
+  local scope = args.scope
+  for session in pairs({ [scope.session] = true, [scope.alias] = true }) do
+    local turn = past_turn(session, scope.thread)
+    if turn then
+      turn.cached_at = math.max(turn.cached_at, args.at)
+      put_turn(session, scope.thread, turn)
+    end
+  end
+  return {}
 end
 
 -- Originals, owners, ledger and decisions: all of them become durable, or none. A commit that was

@@ -171,6 +171,31 @@ async def test_an_original_expires_when_nobody_asks_for_it(store: Store) -> None
     assert (await recall(store, marker("text"), at=MUCH_LATER)).found is Found.EXPIRED
 
 
+async def test_originals_may_live_shorter_than_what_the_store_remembers_of_them(
+    store: Store,
+) -> None:
+    store.set_limits("acme", limits(stash_ttl_s=600))
+    await turn(store)
+    await freeze(store, "text")
+
+    later = NOW + 600 + 121  # past the grace of a durable store
+    assert (await recall(store, marker("text"), at=later)).found is Found.EXPIRED
+    assert (await turn(store, at=later)).frozen == {"mask": {"text": decision("text").replacement}}
+    await stash(store, "text", renews=True, at=later)
+    assert (await recall(store, marker("text"), at=later)).found is Found.RESOLVED
+
+
+async def test_a_turn_keeps_originals_alive_that_live_shorter(store: Store) -> None:
+    store.set_limits("acme", limits(stash_ttl_s=600))
+    await turn(store)
+    await freeze(store, "text")
+
+    for step in (300, 600, 900):
+        await turn(store, at=NOW + step)
+
+    assert (await recall(store, marker("text"), at=NOW + 1400)).found is Found.RESOLVED
+
+
 async def test_reading_an_original_keeps_it_alive(store: Store) -> None:
     await stash(store, "text")
 

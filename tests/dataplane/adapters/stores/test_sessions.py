@@ -7,7 +7,7 @@ from dataclasses import replace
 
 import pytest
 
-from dataplane.adapters.originals import Store, Touch
+from dataplane.adapters.originals import Cached, Store, Touch
 from dataplane.adapters.stores import OffStore
 from dataplane.core.content import content_key
 from dataplane.core.effects import (
@@ -33,6 +33,7 @@ from tests.dataplane.adapters.stores.builders import (
     stash,
     turn,
 )
+from tests.dataplane.adapters.stores.durable import eventually
 
 # -- kept verbatim -------------------------------------------------------------------------------
 
@@ -140,6 +141,59 @@ async def test_a_turn_that_was_only_noted_is_not_written_over_a_later_one(store:
 
 async def test_a_store_that_keeps_nothing_touches_nothing() -> None:
     assert not await OffStore().touch_turn(Touch(ALICE, NOW + 280, since=NOW))
+
+
+# -- what a provider says that it caches ---------------------------------------------------------
+
+
+async def cached_at(store: Store, *, scope: Scope = ALICE, at: float = NOW) -> float | None:
+    previous = (await turn(store, scope=scope, at=at)).previous
+    return previous.cached_at if previous else None
+
+
+async def test_a_thread_whose_answer_was_cached_is_known_as_such(store: Store) -> None:
+    await turn(store, at=NOW)
+
+    store.note_cached(Cached(ALICE, NOW))
+
+    assert await cached_at(store, at=NOW + 10) == NOW
+    assert await cached_at(store, at=NOW + 20) == NOW
+    assert await cached_at(store, scope=replace(ALICE, thread="a:1"), at=NOW + 30) is None
+    assert await cached_at(store, scope=ELSEWHERE, at=NOW + 30) is None
+
+
+async def test_the_latest_cached_answer_counts_and_never_an_earlier_one(store: Store) -> None:
+    await turn(store, at=NOW)
+    for at in (NOW, NOW + 30, NOW + 20):
+        store.note_cached(Cached(ALICE, at))
+
+    assert await cached_at(store, at=NOW + 40) == NOW + 30
+
+
+async def test_a_conversation_that_comes_under_two_names_is_cached_under_both(
+    store: Store,
+) -> None:
+    named = replace(ALICE, alias="derived")
+    await turn(store, scope=named, at=NOW)
+
+    store.note_cached(Cached(named, NOW))
+
+    async def is_noted() -> bool:
+        return await cached_at(store, scope=replace(ALICE, session="derived")) == NOW
+
+    await eventually(is_noted)
+
+
+async def test_what_is_noted_before_a_turn_that_decides_nothing_outlasts_it(store: Store) -> None:
+    await turn(store, at=NOW)
+    store.note_cached(Cached(ALICE, NOW))
+    await store.open_turn(OpenTurn(ALICE, 3, NOW + 10, 300, offered=False, decides=False))
+
+    assert await cached_at(store, at=NOW + 20) == NOW
+
+
+async def test_a_store_that_keeps_nothing_notes_nothing() -> None:
+    OffStore().note_cached(Cached(ALICE, NOW))
 
 
 # -- decisions -----------------------------------------------------------------------------------

@@ -10,9 +10,10 @@ from pathlib import Path
 
 import pytest
 
+from dataplane.adapters.originals import Cached
 from dataplane.adapters.stores import SqliteStore
 from dataplane.adapters.stores.sqlite_file import Durability, connect
-from dataplane.core.effects import Found, Recalled, Refused, Scope
+from dataplane.core.effects import Found, PastTurn, Recalled, Refused, Scope
 from tests.dataplane.adapters.stores.builders import (
     ALICE,
     BOB,
@@ -52,6 +53,39 @@ async def test_everything_is_there_after_a_restart(tmp_path: Path) -> None:
         assert after.previous is not None
         assert after.previous.messages == 5
         assert await recall(store, marker(LONG)) == Recalled(Found.RESOLVED, LONG.encode())
+
+
+async def test_another_process_knows_of_a_cached_thread_and_of_the_last_minute_perhaps_not(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path) as store:
+        await turn(store, at=NOW)
+        for seconds in (0, 59, 61, 100):
+            store.note_cached(Cached(ALICE, NOW + seconds))
+        here = (await turn(store, at=NOW + 110)).previous
+    async with opened(tmp_path) as store:
+        there = (await turn(store, at=NOW + 120)).previous
+
+    assert here is not None
+    assert there is not None
+    assert (here.cached_at, there.cached_at) == (NOW + 100, NOW + 61)
+
+
+async def test_a_file_of_an_earlier_release_is_completed_and_keeps_what_it_has(
+    tmp_path: Path,
+) -> None:
+    async with opened(tmp_path) as store:
+        await turn(store, messages=4)
+        await freeze(store, LONG)
+    with contextlib.closing(sqlite3.connect(file_of(tmp_path))) as old:
+        old.execute("ALTER TABLE turn DROP COLUMN cached_at")
+
+    async with opened(tmp_path) as store:
+        view = await turn(store, messages=5)
+
+        assert view.previous == PastTurn(4, NOW, 300, offered=False)
+        assert view.frozen
+        assert not store.resets
 
 
 async def test_each_tenant_has_a_file_of_its_own(tmp_path: Path) -> None:
