@@ -35,7 +35,8 @@ class Field:
     """One control. control: number, toggle, text, list or choice.
 
     written: what the text says, None for nothing (a secret is never shown); effective: what runs
-    then; default: the registry's. minimum and maximum are inclusive, under is not.
+    then; default: the registry's. minimum and maximum are inclusive, under is not. lacks: what
+    this build is missing to obey it; of a component its group says so.
     """
 
     path: str
@@ -54,6 +55,7 @@ class Field:
     zero_means: str = ""
     secret: bool = False
     is_written: bool = False
+    lacks: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -136,6 +138,7 @@ def _field(path: str, key: Key, written: Any, running: Any) -> Field:
         zero_means=key.zero_means or "",
         secret=key.secret,
         is_written=found is not None,
+        lacks="" if steps[0] == "components" else key.lacks,
     )
 
 

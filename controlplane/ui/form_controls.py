@@ -33,6 +33,7 @@ class Control:
     """One key. name: its JSON pointer. written: "" when the document does not write it.
 
     placeholder: what counts while it is not written. problem: why the posted value was not taken.
+    lacks: what this build is missing to obey it.
     """
 
     name: str
@@ -50,6 +51,7 @@ class Control:
     choices: tuple[str, ...]
     is_written: bool
     problem: str = ""
+    lacks: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,6 +169,7 @@ def _control(field: Field, effective: Effective, said: Mapping[str, str]) -> Con
         choices=_choices(field),
         is_written=field.is_written,
         problem=said.get(field.path, ""),
+        lacks=field.lacks,
     )
 
 

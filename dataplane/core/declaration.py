@@ -96,7 +96,7 @@ class Facts(TypedDict, total=False):
     is not obvious. secret:
     holds the name of a secret. lower, higher: what a smaller, a larger value does. deprecated:
     the dotted key of the same component to write instead. removed, unavailable: values that were
-    withdrawn, or cannot be had, with the reason.
+    withdrawn, or cannot be had, with the reason. lacks: what this build is missing to obey it.
     """
 
     unit: str
@@ -108,6 +108,7 @@ class Facts(TypedDict, total=False):
     deprecated: str
     removed: Mapping[str, str]
     unavailable: Mapping[str, str]
+    lacks: str
 
 
 def key(

@@ -9,7 +9,6 @@ from collections.abc import Iterator, Mapping
 
 import msgspec
 
-from dataplane.core.config.across import NOT_BUILT
 from dataplane.core.config.document import REMOVED, STORE_SIZES, StoreSizes
 from dataplane.core.config.parse import parse
 from dataplane.core.config.presets import BUILT_IN, Preset
@@ -30,11 +29,11 @@ tenant without a document follows
 its view *Effective* where each value comes from.\
 """
 BY_BACKEND = "by backend, below"
-SWITCH = "enabled"
 
 
 def page(declared: Mapping[str, Declaration]) -> str:
-    keys = [row(path, key) for path, key in leaves(registry(declared)) if is_shown(path)]
+    shown = leaves(registry(declared))
+    keys = [row(path, key) for path, key in shown if path[0] != "components"]
     sizes = [size_row(field) for field in msgspec.structs.fields(StoreSizes)]
     presets = [preset_row(preset, declared) for preset in BUILT_IN]
     lines = [
@@ -50,14 +49,9 @@ def page(declared: Mapping[str, Declaration]) -> str:
     return "\n".join(lines) + "\n"
 
 
-def is_shown(path: Path) -> bool:
-    """Neither a component's, whose page has it, nor below a switch that cannot be turned on."""
-    return path[0] != "components" and ((path[0], SWITCH) not in NOT_BUILT or path[-1] == SWITCH)
-
-
 def row(path: Path, key: Key) -> tuple[str, str, str, str]:
     name = ".".join(map(str, path))
-    return f"`{name}`", ", ".join(facts(key)), default_of(path, key), " ".join(said(path, key))
+    return f"`{name}`", ", ".join(facts(key)), default_of(path, key), " ".join(said(key))
 
 
 def default_of(path: Path, key: Key) -> str:
@@ -82,12 +76,13 @@ def facts(key: Key) -> Iterator[str]:
         yield f"≤ {key.maximum:.10g}"
 
 
-def said(path: Path, key: Key) -> Iterator[str]:
+def said(key: Key) -> Iterator[str]:
     yield key.title
     if key.zero_means:
         yield f"0: {key.zero_means}."
-    if path in NOT_BUILT:
-        yield "Not part of this build: `true` is refused."
+    if key.lacks:
+        refused = ": `true` is refused" if key.default is False else ""
+        yield f"Not in effect in this build, which lacks {key.lacks}{refused}."
     for value, why in key.unavailable.items():
         yield f"`{value}`: {why}"
 

@@ -10,8 +10,10 @@ from collections.abc import Iterator
 from msgspec.structs import replace
 
 from dataplane.core.config import habits, remarks
+from dataplane.core.config.document import Document
 from dataplane.core.config.merge import Merge
 from dataplane.core.config.problems import Edit, Problem, problem, with_edits
+from dataplane.core.config.registry import block_of, lacking
 from dataplane.core.config.tree import Path, pointer
 from dataplane.core.declaration import Kind
 
@@ -29,6 +31,7 @@ def rules(merge: Merge) -> Iterator[Problem]:
         _markers_without_store,
         _one_way_markers,
         _stash_ttl,
+        _not_in_effect,
         _recovery,
         remarks.rules,
         habits.rules,
@@ -145,18 +148,27 @@ def _stash_ttl(merge: Merge) -> Iterator[Problem]:
 
 
 _TRANSFORMERS = ("extract", "cmdfilter", "smartcrush", "collapse")
-# Declared ahead of their behaviour: switching one on would do nothing.
-NOT_BUILT = (("recovery", "enabled"), ("expand", "tool_paging"), ("cache", "head_ttl_1h"))
+
+
+def _not_in_effect(merge: Merge) -> Iterator[Problem]:
+    """Keys that are declared ahead of their behaviour: a switch is refused, other values wait."""
+    for path, key in lacking(block_of(Document)):
+        value = merge.get(*path)
+        if path not in merge.written or value == key.default:
+            continue
+        name = ".".join(path)
+        if key.kind == "boolean" and value is True:
+            reason = "It is designed, and not part of this build."
+            facts = {"name": name, "actual": "true", "reason": reason, "choices": "false"}
+            found = merge.about(path, "config.unsupported_value", **facts)
+            yield with_edits(found, "set", Edit("set", found.path, value=False))
+        else:
+            found = merge.about(path, "config.not_in_effect", name=name, lacks=key.lacks)
+            yield with_edits(found, "delete", Edit("delete", found.path))
 
 
 def _recovery(merge: Merge) -> Iterator[Problem]:
-    """The blocks recovery and expand (05 A9), and what else is declared ahead of its behaviour."""
-    for path in NOT_BUILT:
-        if merge.get(*path) is True:
-            reason = "It is designed, and not part of this build."
-            facts = {"name": ".".join(path), "actual": "true", "reason": reason, "choices": "false"}
-            found = merge.about(path, "config.unsupported_value", **facts)
-            yield with_edits(found, "set", Edit("set", found.path, value=False))
+    """The blocks recovery and expand (05 A9)."""
     if merge.get("expand", "max_inline_bytes") and not merge.get("expand", "tool_paging"):
         facts = {"name": "expand.max_inline_bytes", "other": "expand.tool_paging: true"}
         yield merge.about(("expand", "max_inline_bytes"), "config.requires_key", **facts)

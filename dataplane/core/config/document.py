@@ -15,6 +15,7 @@ from dataplane.core.config.recovery_keys import Expand, Recovery
 from dataplane.core.declaration import Refusal, key
 
 Backend = Literal["memory", "sqlite", "redis"]
+_MARKING = "the placement of breakpoints"
 
 
 class Store(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -70,9 +71,15 @@ class Cache(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     keepalive_max_usd_per_ping: Annotated[
         Decimal, key("Most that one ping may cost.", unit="usd")
     ] = Decimal("0.25")
-    head_ttl_1h: Annotated[bool, key("Ask for the one-hour lifetime on the head.")] = False
+    head_ttl_1h: Annotated[
+        bool, key("Ask for the one-hour lifetime on the head.", lacks=_MARKING)
+    ] = False
     head_ttl_min_tokens: (
-        Annotated[int, key("Smallest head worth the longer lifetime.", unit="tokens", ge=0)] | None
+        Annotated[
+            int,
+            key("Smallest head worth the longer lifetime.", unit="tokens", ge=0, lacks=_MARKING),
+        ]
+        | None
     ) = None
 
 
@@ -102,7 +109,9 @@ class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
         Annotated[str, key("Send every request to this model, whatever it names.")] | None
     ) = None
     recovery: Annotated[Recovery, key("Scoped recovery.")] = Recovery()
-    expand: Annotated[Expand, key("The recovery tool that the model calls.")] = Expand()
+    expand: Annotated[
+        Expand, key("The recovery tool that the model calls.", lacks="paging of large originals")
+    ] = Expand()
 
 
 class PresetDocument(Document, frozen=True, forbid_unknown_fields=True):

@@ -5,6 +5,7 @@ Source: 05-scoped-recovery-and-image-offload.md section A9.
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Literal
 
 import msgspec
@@ -14,6 +15,8 @@ from dataplane.core.declaration import key
 MAX_DEADLINE_MS = 5000
 MAX_RETRIEVE_DEADLINE_MS = 30_000
 SMALLEST_ADVISED_PAGE = 262_144
+# Designed, and declared ahead of its behaviour.
+scoped = partial(key, lacks="the interface of scoped recovery")
 _TOKEN = "^[A-Za-z0-9._:/-]+$"  # noqa: S105  the grammar of a name
 
 
@@ -49,36 +52,38 @@ class Quota(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 class Recovery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """Scoped recovery: a client hands in what it shows a model and gets smaller texts back."""
 
-    enabled: Annotated[bool, key("Offer the recovery interface.")] = False
+    enabled: Annotated[bool, scoped("Offer the recovery interface.")] = False
     mode: Annotated[
-        Literal["record", "compress"], key("Record only, or hand out replacements as well.")
+        Literal["record", "compress"], scoped("Record only, or hand out replacements as well.")
     ] = "record"
     retention_seconds: Annotated[
-        int, key("How long originals are kept.", unit="s", ge=60, le=604_800)
+        int, scoped("How long originals are kept.", unit="s", ge=60, le=604_800)
     ] = 86_400
     max_retention_seconds: Annotated[
-        int, key("Longest retention that a client may ask for.", unit="s", ge=60, le=2_592_000)
+        int, scoped("Longest retention that a client may ask for.", unit="s", ge=60, le=2_592_000)
     ] = 604_800
     grace_seconds: Annotated[
-        int, key("How long a name stays taken after its end.", unit="s", ge=0)
+        int, scoped("How long a name stays taken after its end.", unit="s", ge=0)
     ] = 604_800
     on_manifest_change: Annotated[
-        Literal["reject", "rebaseline"], key("What follows when earlier items change.")
+        Literal["reject", "rebaseline"], scoped("What follows when earlier items change.")
     ] = "reject"
     transforms: Annotated[
-        list[str], key("Components that may shorten one text; the first that does wins.")
+        list[str], scoped("Components that may shorten one text; the first that does wins.")
     ] = msgspec.field(default_factory=lambda: ["extract", "cmdfilter", "smartcrush", "collapse"])
-    adopt_stashes: Annotated[bool, key("Take over originals that a marker points to.")] = True
-    principal: Annotated[Literal["tenant", "token"], key("Who owns what is handed in.")] = "tenant"
+    adopt_stashes: Annotated[bool, scoped("Take over originals that a marker points to.")] = True
+    principal: Annotated[Literal["tenant", "token"], scoped("Who owns what is handed in.")] = (
+        "tenant"
+    )
     allowed_namespaces: (
         Annotated[
             list[Annotated[str, msgspec.Meta(pattern=_TOKEN, max_length=256)]],
-            key("Namespaces that may be used; not written: all."),
+            scoped("Namespaces that may be used; not written: all."),
         ]
         | None
     ) = None
-    limits: Annotated[Limits, key("Bounds of one request.")] = Limits()
-    quota: Annotated[Quota, key("Bounds of one tenant.")] = Quota()
+    limits: Annotated[Limits, scoped("Bounds of one request.")] = Limits()
+    quota: Annotated[Quota, scoped("Bounds of one tenant.")] = Quota()
 
 
 class Expand(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

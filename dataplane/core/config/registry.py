@@ -28,7 +28,7 @@ _KINDS: dict[type, Kind] = {
 }  # fmt: skip
 _TOLD = (
     "unit", "under", "zero_means", "secret", "deprecated", "removed", "unavailable", "lower",
-    "higher",
+    "higher", "lacks",
 )  # fmt: skip
 JSON_TYPES: dict[Kind, str] = {
     "integer": "integer", "number": "number", "decimal": "number", "boolean": "boolean",
@@ -49,7 +49,8 @@ class Key:
     the order of the declaration. item: of a list. fields: of a block. refusals: names, dotted
     from this block on, that are answered with a reason. under: an exclusive bound. unavailable,
     removed: values with a reason. deprecated: the dotted key of the same component to write
-    instead. lower, higher: what a smaller, a larger value does.
+    instead. lower, higher: what a smaller, a larger value does. lacks: what this build is missing
+    to obey it, of a block for everything in it.
     """
 
     name: str
@@ -73,6 +74,7 @@ class Key:
     deprecated: str = ""
     lower: str = ""
     higher: str = ""
+    lacks: str = ""
 
     @property
     def json_type(self) -> str:
@@ -105,7 +107,14 @@ def component_block(declared: Declaration) -> Key:
         head, _, rest = dotted.partition(".")
         if rest and head in fields:
             fields[head] = replace(fields[head], refusals=below(declared.refusals, head))
-    return Key(declared.name, "block", declared.summary, fields=fields, refusals=declared.refusals)
+    return Key(
+        declared.name,
+        "block",
+        declared.summary,
+        fields=fields,
+        refusals=declared.refusals,
+        lacks=declared.lacks,
+    )
 
 
 def below(refusals: Mapping[str, Refusal], head: str) -> dict[str, Refusal]:
@@ -130,12 +139,21 @@ def block_of(struct: type[msgspec.Struct]) -> Key:
 
 
 def leaves(block: Key, path: Path = ()) -> Iterator[tuple[Path, Key]]:
-    """Every key that holds a value, with its path."""
+    """Every key that holds a value, with its path; it lacks what its block lacks."""
     for name, found in block.fields.items():
+        if block.lacks and not found.lacks:
+            found = replace(found, lacks=block.lacks)
         if found.kind == "block":
             yield from leaves(found, (*path, name))
         else:
             yield (*path, name), found
+
+
+def lacking(block: Key) -> Iterator[tuple[tuple[str, ...], Key]]:
+    """The keys that this build cannot obey."""
+    for path, found in leaves(block):
+        if found.lacks:
+            yield tuple(map(str, path)), found
 
 
 def json_schema(key: Key) -> dict[str, Any]:
@@ -155,6 +173,7 @@ def json_schema(key: Key) -> dict[str, Any]:
         "x-higher": key.higher or None,
         "deprecated": bool(key.deprecated) or None,
         "writeOnly": key.secret or None,
+        "x-not-in-effect": f"This build lacks {key.lacks}." if key.lacks else None,
         "items": json_schema(key.item) if key.item else None,
     }
     schema.update({name: fact for name, fact in facts.items() if fact is not None})

@@ -77,6 +77,11 @@ KEYS = {
     "config.unknown_key": error("{where} has no key {key}.{note}", "{reason}", "{fix}"),
     "config.removed_key": error("{name} was removed.", "{reason}", "{fix}"),
     "config.refused_key": error("{name} is refused here.", "{reason}", "{fix}"),
+    "config.not_in_effect": warning(
+        "{name} is not in effect in this build.",
+        "It is checked and kept, but obeying it needs {lacks}.",
+        "Delete it, or leave it for a later release.",
+    ),
     "config.deprecated_key": warning(
         "{name} will be removed in the next release; it still counts.",
         "{instead} says the same and stays.",

@@ -88,6 +88,10 @@ ACROSS = [
         "store: {ttl_seconds: 60, stash_ttl_seconds: 61}\n", CONTEXT,
         "config.stash_ttl_above_ttl 1:45 /store/stash_ttl_seconds", id="stash_ttl",
     ),
+    pytest.param(
+        "cache: {head_ttl_min_tokens: 5}\n", CONTEXT,
+        "config.not_in_effect 1:30 /cache/head_ttl_min_tokens", id="not_in_effect",
+    ),
 ]  # fmt: skip
 ARCHIVED = Preset("old", 3, "pipeline: [mask]\n", archived=True)
 LOOP = (Preset("a", 1, "extends: b\n"), Preset("b", 1, "extends: a\n"))

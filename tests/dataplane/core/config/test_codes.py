@@ -32,6 +32,7 @@ MAIN = Endpoint("main", "anthropic", "https://models.example")
 FIXTURES = [*SYNTAX, *KEYS, *VALUES, *ACROSS, *REFERENCES, *ADVICE]
 BESIDE = ("config.empty_pipeline - /pipeline", "config.empty_pipeline 1:1 /pipeline",
           "config.empty_document -")  # fmt: skip
+WAITING = "config.not_in_effect "  # said of such a key whatever else its value deserves
 # Forty-one times the same name is refused forty times for that as well.
 REPEATED = {f"pipeline: [{', '.join(['mask'] * 41)}]\n": [(n, 12 + 6 * n) for n in range(1, 40)]}
 OF_A_NODE = {"config.schema_too_new": 99, "config.schema_too_old": 0}
@@ -42,7 +43,10 @@ def test_a_code_is_raised_at_its_place(text: str, context: Context, expected: st
     """04 V-01: the whole list, with what is always said of a document that runs nothing."""
     found = [place(problem) for problem in checked(text, context).problems]
 
-    assert [one for one in found if one not in BESIDE or one == expected] == [
+    def is_beside(one: str) -> bool:
+        return one in BESIDE or one.startswith(WAITING)
+
+    assert [one for one in found if one == expected or not is_beside(one)] == [
         expected,
         *(f"config.duplicate_component 1:{at} /pipeline/{n}" for n, at in REPEATED.get(text, ())),
     ]
