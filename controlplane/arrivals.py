@@ -5,7 +5,6 @@ from __future__ import annotations
 import re
 import secrets
 from collections.abc import Callable
-from ipaddress import ip_address
 
 from django.conf import settings
 from django.contrib.auth import logout
@@ -15,9 +14,10 @@ from django.http import HttpRequest, HttpResponse
 from controlplane.accounts import second_factor, websessions
 from controlplane.accounts.models import User
 from controlplane.accounts.scopes import NOBODY, Scope, scope_of, scope_of_user
-from controlplane.accounts.tokens import authenticate_token, is_within
+from controlplane.accounts.tokens import authenticate_token
 from controlplane.accounts.websessions import Machine
 from controlplane.audit.origin import Origin, coming_from
+from dataplane.core.addresses import address_behind
 
 Answer = Callable[[HttpRequest], HttpResponse]
 REQUEST_ID = re.compile(r"[A-Za-z0-9-]{8,64}")
@@ -106,23 +106,5 @@ def machine_of(request: HttpRequest) -> Machine:
 
 def address_of(request: HttpRequest) -> str:
     forwarded = request.headers.get("x-forwarded-for", "")
-    return address_behind(str(request.META.get("REMOTE_ADDR", "")), forwarded)
-
-
-def address_behind(peer: str, forwarded: str) -> str:
-    """Of the peer; where that is a proxy that the deployment names, of who is in front of it.
-
-    forwarded: X-Forwarded-For, of which only the last element was written by the proxy itself.
-    """
-    if not settings.TRUSTED_PROXIES or not is_within(peer, settings.TRUSTED_PROXIES):
-        return peer
-    last = forwarded.rpartition(",")[2].strip()
-    return last if _is_address(last) else peer
-
-
-def _is_address(text: str) -> bool:
-    try:
-        ip_address(text)
-    except ValueError:
-        return False
-    return True
+    peer = str(request.META.get("REMOTE_ADDR", ""))
+    return address_behind(peer, forwarded, settings.TRUSTED_PROXIES)

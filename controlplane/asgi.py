@@ -31,6 +31,7 @@ from controlplane.metrics.page import from_a_thread  # noqa: E402
 from controlplane.settings import ENVIRONMENT  # noqa: E402
 from controlplane.telemetry import hooks, writer  # noqa: E402
 from dataplane.asgi import Node  # noqa: E402
+from dataplane.core.addresses import peer_of  # noqa: E402
 from dataplane.settings import from_environment  # noqa: E402
 
 log = logging.getLogger("headrace.embedded")
@@ -57,6 +58,8 @@ class Gateway:
         if scope["type"] == "lifespan":
             await self._lifespan(receive, send)
             return
+        if not peer_of(scope.get("client")):
+            scope = {**scope, "client": None}
         node = self._node or await self.start()
         if is_data_plane(scope):
             await node(scope, receive, send)

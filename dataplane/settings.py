@@ -56,6 +56,8 @@ class Settings:
     document: of the only tenant of a node that asks nobody who they are (single-tenant mode), None
     for a node that does; upstreams: dialect to address, for that tenant.
     keepalive: False keeps no idle session's cache alive, whatever documents ask for.
+    trusted_proxies: networks whose X-Forwarded-For counts. allowed_hosts: names beside those of the
+    loopback by which this machine may be called where being on it is the credential.
     environment: where keys that an upstream names by variable are read when they are needed.
     report_url: of the control plane that is told of every request, "" for none; report_token: the
     credential for that.
@@ -95,6 +97,8 @@ class Settings:
     keepalive_max_bytes: int = 128 * _MIB
     report_url: str = ""
     report_token: str = field(default="", repr=False)
+    trusted_proxies: tuple[str, ...] = ()
+    allowed_hosts: tuple[str, ...] = ()
     environment: Mapping[str, str] = field(default_factory=dict, repr=False)
 
     def secret(self, name: str) -> str | None:
@@ -222,10 +226,29 @@ def _read(env: Mapping[str, str]) -> Settings:
         keepalive=env.get("HEADRACE_KEEPALIVE", "on").strip().lower() not in _OFF,
         report_url=env.get("HEADRACE_REPORT_URL", ""),
         report_token=env.get("HEADRACE_NODE_TOKEN", ""),
+        trusted_proxies=trusted_proxies(env),
+        allowed_hosts=tuple(_listed(env.get("HEADRACE_ALLOWED_HOSTS", "").lower())),
         environment=env,
         **_counts(env),
         **_switches(env),
     )
+
+
+def trusted_proxies(env: Mapping[str, str]) -> tuple[str, ...]:
+    """The networks whose X-Forwarded-For counts, in CIDR form: HEADRACE_TRUSTED_PROXIES alone says
+    so, whatever the server that carries us believes.
+    """
+    try:
+        return tuple(
+            str(ipaddress.ip_network(network))
+            for network in _listed(env.get("HEADRACE_TRUSTED_PROXIES", ""))
+        )
+    except ValueError as problem:
+        raise SettingsError(f"HEADRACE_TRUSTED_PROXIES: {problem}.") from problem
+
+
+def _listed(text: str) -> list[str]:
+    return [part.strip() for part in text.split(",") if part.strip()]
 
 
 def log_level(env: Mapping[str, str]) -> str:

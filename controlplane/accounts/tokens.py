@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
-from ipaddress import ip_address, ip_network
+from ipaddress import ip_network
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
@@ -24,6 +24,7 @@ from controlplane.accounts.roles import PERMISSIONS
 from controlplane.accounts.scopes import Principal, Scope, person_behind
 from controlplane.audit.actions import Actor, Subject, record
 from controlplane.databases import hold
+from dataplane.core.addresses import is_within
 
 TOKEN_DAYS = 90
 MAX_TOKEN_DAYS = 365
@@ -202,15 +203,6 @@ def why_refused(plaintext: str, ip: str) -> AccountError | None:
     if token.revoked_at is not None:
         return TokenRevokedError()
     return TokenExpiredError() if token.expires_at <= timezone.now() else TokenElsewhereError(ip)
-
-
-def is_within(ip: str, networks: Sequence[str]) -> bool:
-    """Whether the address is in one of the networks; what is no address is in none."""
-    try:
-        address = ip_address(ip)
-    except ValueError:
-        return False
-    return any(address in ip_network(network) for network in networks)
 
 
 def _note_use(token: ApiToken, ip: str, now: datetime) -> None:

@@ -14,15 +14,16 @@ from typing import Any, ClassVar
 
 import msgspec
 from channels.generic.websocket import AsyncWebsocketConsumer
+from django.conf import settings
 
 from controlplane.accounts.scopes import Principal, Scope, scope_of
 from controlplane.accounts.tokens import authenticate_token
-from controlplane.arrivals import address_behind
 from controlplane.live.hub import Hub, TooManyError
 from controlplane.live.messages import Frame
 from controlplane.live.origins import is_foreign
 from controlplane.live.readers import Asked, RefusedError, view_of
 from controlplane.live.subscriber import Subscriber
+from dataplane.core.addresses import address_behind
 
 PATH = "/ws/v1/live"
 UNAUTHENTICATED, FORBIDDEN, SLOW, TOO_OLD, DEPLOY = 4401, 4403, 4408, 4412, 1012
@@ -118,7 +119,8 @@ class LiveSocket(AsyncWebsocketConsumer):
         peer, _ = self.scope.get("client") or ("", 0)
         headers = self.scope["headers"]
         forwarded = [value for name, value in headers if name.lower() == b"x-forwarded-for"]
-        return address_behind(peer, b",".join(forwarded).decode("latin-1"))
+        said = b",".join(forwarded).decode("latin-1")
+        return address_behind(peer, said, settings.TRUSTED_PROXIES)
 
     def _hang_up(self, code: int) -> None:
         asyncio.ensure_future(self.close(code))  # noqa: RUF006  the connection holds it

@@ -7,11 +7,10 @@ import os
 import secrets
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from ipaddress import ip_network
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from dataplane.settings import SettingsError, log_level
+from dataplane.settings import SettingsError, log_level, trusted_proxies
 
 DEFAULT_BIND = "127.0.0.1:8000"
 SEALING_KEY_BYTES = 32
@@ -115,7 +114,7 @@ def _read(env: Mapping[str, str], data_dir: Path) -> Environment:
         telemetry_database_url=env.get("HEADRACE_TELEMETRY_DATABASE_URL", ""),
         node_token=env.get("HEADRACE_NODE_TOKEN", ""),
         second_factor=one_of(SECOND_FACTOR, env, "HEADRACE_SECOND_FACTOR"),
-        trusted_proxies=networks(env.get("HEADRACE_TRUSTED_PROXIES", "")),
+        trusted_proxies=trusted_proxies(env),
         capture_content=env.get("HEADRACE_CAPTURE_CONTENT") == "1",
         telemetry_max_bytes=whole_number(env, "HEADRACE_TELEMETRY_MAX_BYTES", 5 << 30),
     )
@@ -180,14 +179,6 @@ def one_of(words: Sequence[str], env: Mapping[str, str], name: str) -> str:
     if found not in words:
         raise SettingsError(f"{name} is one of {', '.join(words)}, not {found!r}.")
     return found
-
-
-def networks(text: str) -> tuple[str, ...]:
-    """ "10.0.0.0/8,127.0.0.1" as networks in CIDR form; SettingsError for a part that is none."""
-    try:
-        return tuple(str(ip_network(part.strip())) for part in text.split(",") if part.strip())
-    except ValueError as problem:
-        raise SettingsError(f"HEADRACE_TRUSTED_PROXIES: {problem}.") from problem
 
 
 def sealing_keys(text: str) -> tuple[tuple[str, bytes], ...]:

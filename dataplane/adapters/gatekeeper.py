@@ -7,12 +7,13 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from urllib.parse import urlsplit
 
 from dataplane.adapters.http import Call, RefusedError
 from dataplane.adapters.snapshots import Principal, Snapshots, Tenant
 from dataplane.core import identity
-from dataplane.core.addresses import site_of
+from dataplane.core.addresses import address_behind, site_of
 from dataplane.core.config import single
 from dataplane.core.config.resource import AGENT_KEY_KIND, OPERATOR_KIND, TOKEN_KIND
 from dataplane.settings import is_loopback
@@ -33,10 +34,15 @@ class Gatekeeper:
         *,
         failures_per_minute: int,
         clock: Callable[[], float],
+        proxies: Sequence[str] = (),
+        hosts: Sequence[str] = (),
         asks_nobody: bool = False,
     ) -> None:
-        """asks_nobody: everyone is the node's only tenant (single-tenant mode)."""
+        """proxies: networks whose X-Forwarded-For counts. asks_nobody: everyone is the node's only
+        tenant (single-tenant mode). hosts: for `refuse_other_sites`.
+        """
         self._asks_nobody = asks_nobody
+        self._proxies, self._hosts = proxies, hosts
         self._snapshots = snapshots
         self._allowed = failures_per_minute
         self._clock = clock
@@ -47,6 +53,8 @@ class Gatekeeper:
         """Whose request this is. Raises RefusedError."""
         if not self._snapshots.is_ready or self._snapshots.auth_is_stale:
             raise RefusedError("not_ready")
+        if self._asks_nobody:
+            refuse_other_sites(call, self._hosts)
         principal = ANYONE if self._asks_nobody else self._authenticated(call)
         tenant = self._snapshots.tenants.get(principal.tenant)
         if tenant is None:
@@ -76,7 +84,7 @@ class Gatekeeper:
         """Raises RefusedError for everybody else, and counts them as failed sign-ons."""
         if self.is_operator(call):
             return
-        address = address_of(call)
+        address = self._address(call)
         if self._is_throttled(address):
             raise RefusedError("auth_throttled")
         self._charge(address)
@@ -89,7 +97,7 @@ class Gatekeeper:
             return found
         if token is None and (bound := self._bound(call)) is not None:
             return bound
-        address = address_of(call)
+        address = self._address(call)
         if self._is_throttled(address):
             raise RefusedError("auth_throttled")
         self._charge(address)
@@ -105,6 +113,12 @@ class Gatekeeper:
             if found is not None and found.kind == AGENT_KEY_KIND:
                 return found
         return None
+
+    def _address(self, call: Call) -> str:
+        """Whom a failure is charged to."""
+        lines = [value for name, value in call.headers if name == b"x-forwarded-for"]
+        forwarded = b",".join(lines).decode("latin-1")
+        return site_of(address_behind(call.peer, forwarded, self._proxies))
 
     def _is_throttled(self, address: str) -> bool:
         return self._failures_now()[address] >= self._allowed
@@ -122,16 +136,32 @@ class Gatekeeper:
         return self._failures
 
 
-def address_of(call: Call) -> str:
-    """The client's address for throttling, through a loopback proxy only."""
-    # The last word is the proxy's own, however it adds it; the words before it are anybody's.
-    forwarded = [value for name, value in call.headers if name == b"x-forwarded-for"]
-    if forwarded and is_loopback(call.peer):
-        return site_of(forwarded[-1].rpartition(b",")[2].strip().decode("latin-1"))
-    return site_of(call.peer)
-
-
 def is_direct_loopback(call: Call) -> bool:
     """True for a peer on this machine that no proxy speaks for."""
     relayed = any(_RELAYED.fullmatch(name) for name, _ in call.headers)
     return is_loopback(call.peer) and not relayed
+
+
+def refuse_other_sites(call: Call, hosts: Sequence[str]) -> None:
+    """Where being on this machine is the credential, a browser on it lends it to no other site.
+
+    A page may have its own name resolve to this machine, which Host then tells, or send what it
+    cannot read the answer of, which Origin and Sec-Fetch-Site tell. hosts: names that are ours
+    beside those of the loopback. Raises RefusedError.
+    """
+    if not is_direct_loopback(call):
+        return
+    host, origin = call.header(b"host"), call.header(b"origin")
+    if host and not _is_ours(f"//{host}", hosts):
+        raise RefusedError("host_forbidden")
+    is_foreign = bool(origin) and not _is_ours(origin, hosts)
+    if is_foreign or call.header(b"sec-fetch-site") == "cross-site":
+        raise RefusedError("cross_site")
+
+
+def _is_ours(url: str, hosts: Sequence[str]) -> bool:
+    try:
+        name = urlsplit(url).hostname or ""
+    except ValueError:
+        return False
+    return name == "localhost" or name.endswith(".localhost") or name in hosts or is_loopback(name)

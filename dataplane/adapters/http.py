@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import zstandard
 
+from dataplane.core.addresses import peer_of
 from dataplane.core.identity import Headers
 from dataplane.core.wire.refusal import REFUSALS, Refusal, body_of, headers_of
 from dataplane.settings import BodyLimits
@@ -102,8 +103,7 @@ class Call:
 
     @property
     def peer(self) -> str:
-        client = self.scope.get("client")
-        return client[0] if client else ""
+        return peer_of(self.scope.get("client"))
 
     async def read_body(self, limits: BodyLimits, room: Room) -> bytes:
         """The whole body. Raises RefusedError for one too large or too slow.

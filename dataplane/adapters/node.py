@@ -340,6 +340,8 @@ def _gatekeeper_of(settings: Settings, snapshots: Snapshots) -> Gatekeeper:
         snapshots,
         failures_per_minute=settings.auth_fail_per_min,
         clock=time.time,
+        proxies=settings.trusted_proxies,
+        hosts=settings.allowed_hosts,
         asks_nobody=settings.is_single_tenant,
     )
 

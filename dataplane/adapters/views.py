@@ -15,7 +15,7 @@ import msgspec
 from dataplane.adapters import sheets
 from dataplane.adapters.compact import compact
 from dataplane.adapters.expanding import expand
-from dataplane.adapters.gatekeeper import is_direct_loopback
+from dataplane.adapters.gatekeeper import is_direct_loopback, refuse_other_sites
 from dataplane.adapters.http import Call, RefusedError
 from dataplane.adapters.sheets import Count
 from dataplane.adapters.snapshots import Tenant
@@ -64,17 +64,26 @@ async def show_stats(node: Node, call: Call) -> None:
 
     With scope=host the figures are those of all workers of this host.
     """
-    if node.settings.is_single_tenant or node.gatekeeper.is_operator(call):
-        tenant: str | None = None
-    elif identity.tenant_token(call.headers) is not None:
-        principal, _ = node.gatekeeper.admit(call)
-        tenant = principal.tenant
-    elif is_direct_loopback(call):
-        tenant = None
-    else:
-        raise RefusedError("view_forbidden")
+    tenant: str | None = None
+    if not node.gatekeeper.is_operator(call):
+        has_key = identity.tenant_token(call.headers) is not None
+        if has_key and not node.settings.is_single_tenant:
+            principal, _ = node.gatekeeper.admit(call)
+            tenant = principal.tenant
+        elif not _is_open_here(node, call):
+            raise RefusedError("view_forbidden")
     found = await _host_stats(node, tenant) if _wants_host(call) else stats(node, tenant)
     await call.respond(200, msgspec.json.encode(found), list(JSON_HEADERS))
+
+
+def _is_open_here(node: Node, call: Call) -> bool:
+    """Where nobody is asked who they are, and to a peer on this machine. Raises RefusedError for a
+    page of another site that has a browser on this machine ask.
+    """
+    is_open = node.settings.is_single_tenant or is_direct_loopback(call)
+    if is_open:
+        refuse_other_sites(call, node.settings.allowed_hosts)
+    return is_open
 
 
 def _wants_host(call: Call) -> bool:
@@ -155,8 +164,7 @@ def _mode(served: Tenant | None) -> str:
 
 
 async def metrics(node: Node, call: Call) -> None:
-    is_open = node.settings.is_single_tenant or is_direct_loopback(call)
-    if not (is_open or _has_metrics_token(node, call)):
+    if not (_has_metrics_token(node, call) or _is_open_here(node, call)):
         raise RefusedError("view_forbidden")
     page = node.pages.host if _wants_host(call) else node.pages.process
     await call.respond(200, await page(), [(b"content-type", b"text/plain; version=0.0.4")])

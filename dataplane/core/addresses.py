@@ -6,7 +6,7 @@ Source: 04-controlplane-and-dashboard.md 8.1, 8.6, 03-proxy-and-recovery.md 1.5,
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 
 Address = IPv4Address | IPv6Address
@@ -39,6 +39,42 @@ def rule_broken(text: str, *, allow_private: bool) -> str:
     address = ip_address(text.partition("%")[0])
     broken = (_broken(form, allow_private=allow_private) for form in _spellings(address))
     return next(filter(None, broken), "")
+
+
+def peer_of(client: Sequence[str | int] | None) -> str:
+    """Whom a connection comes from, "" where that is not known. client: address and port, of ASGI.
+
+    No connection comes from port 0: that is an address which the server took from a header, as
+    uvicorn does for peers on its own machine unless it is told otherwise. Nobody vouches for it.
+    """
+    return str(client[0]) if client and client[1] else ""
+
+
+def is_within(ip: str, networks: Sequence[str]) -> bool:
+    """Whether the address is in one of the networks; what is no address is in none."""
+    try:
+        address = ip_address(ip)
+    except ValueError:
+        return False
+    return any(address in ip_network(network) for network in networks)
+
+
+def address_behind(peer: str, forwarded: str, proxies: Sequence[str]) -> str:
+    """Of the peer; where that is one of the proxies, of who is in front of it.
+
+    forwarded: X-Forwarded-For, of which only the last element was written by the proxy itself.
+    proxies: networks that the deployment names.
+    """
+    last = forwarded.rpartition(",")[2].strip()
+    return last if is_within(peer, proxies) and _is_address(last) else peer
+
+
+def _is_address(text: str) -> bool:
+    try:
+        ip_address(text)
+    except ValueError:
+        return False
+    return True
 
 
 def site_of(text: str) -> str:

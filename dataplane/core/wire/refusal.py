@@ -56,6 +56,14 @@ REFUSALS = _refusals(
         "What the provider stored is closed where the gateway holds the provider key.",
         "forbidden",
     ),
+    Refusal(
+        "host_forbidden", 403, _FORBIDDEN,
+        "Host is no name of this machine: HEADRACE_ALLOWED_HOSTS lists more of them.", "forbidden",
+    ),
+    Refusal(
+        "cross_site", 403, _FORBIDDEN,
+        "A page of another site may not use what is open to this machine.", "forbidden",
+    ),
     Refusal("tenant_mismatch", 403, _FORBIDDEN, "The key belongs to another tenant.", "forbidden"),
     Refusal("view_forbidden", 403, _FORBIDDEN, "This view is not open to you.", "forbidden"),
     Refusal("not_found", 404, "not_found_error", "There is nothing at this address."),

@@ -50,6 +50,28 @@ async def served(tmp_path: Path, simulator: Simulator) -> AsyncIterator[Served]:
 
 
 @pytest.mark.parametrize(
+    ("headers", "name"),
+    [
+        ({"host": "evil.example"}, "host_forbidden"),
+        ({"origin": "https://evil.example"}, "cross_site"),
+        ({"sec-fetch-site": "cross-site"}, "cross_site"),
+    ],
+)
+async def test_a_page_in_the_owners_browser_neither_spends_nor_reads(
+    served: Served, headers: dict[str, str], name: str
+) -> None:
+    found = [
+        await served.send("POST", "/v1/messages", content=b"{}", headers=KEY | headers),
+        await served.send("GET", "/stats", headers=headers),
+        await served.send("GET", "/metrics", headers=headers),
+        await served.send("GET", "/expand?id=0123456789abcdef", headers=headers),
+    ]
+
+    assert [(each.status_code, each.headers["x-cg-error"]) for each in found] == [(403, name)] * 4
+    assert served.sent == []
+
+
+@pytest.mark.parametrize(
     ("headers", "status"),
     [
         pytest.param(KEY, 200, id="24-provider-key"),

@@ -111,6 +111,7 @@ def serve() -> None:
         timeout_keep_alive=KEEP_ALIVE_S,
         lifespan="on",
         access_log=False,
+        proxy_headers=False,  # HEADRACE_TRUSTED_PROXIES says whom to believe, and we read it
         log_level="warning",
         timeout_graceful_shutdown=DRAIN_S,
     )
