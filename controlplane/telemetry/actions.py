@@ -15,8 +15,8 @@ from controlplane.telemetry.captured import consented, text_rows
 from controlplane.telemetry.inserting import insert
 from controlplane.telemetry.live_rows import tell
 from controlplane.telemetry.lives import At, keep_markers, turns
-from controlplane.telemetry.models import ComponentRun, ContentBlob, RequestRecord
-from controlplane.telemetry.record_rows import request_row, run_rows, storable, uid_of
+from controlplane.telemetry.models import ContentBlob, RequestRecord
+from controlplane.telemetry.record_rows import request_row, storable
 from controlplane.telemetry.refusing import all_but_the_refused
 from controlplane.telemetry.sequence import admitted, note_refused, shift_of
 from dataplane.core.uplink import Batch, Delta
@@ -65,13 +65,6 @@ def _keep(batch: Batch, received_at: int, rows: Sequence[At]) -> None:
             for (at, row), turn in zip(rows, numbers, strict=True)
         ],
     )
-    uids = [uid_of(row) for _, row in rows]
-    stored = RequestRecord.objects.filter(uid__in=uids).values_list("uid", "pk")
-    numbers_of = dict(stored)
-    insert(
-        ComponentRun,
-        [each for _, row in rows for each in run_rows(row, numbers_of[uid_of(row)])],
-    )
     keep_markers(rows)
-    insert(ContentBlob, list(text_rows([row for _, row in rows], numbers_of)))
+    insert(ContentBlob, list(text_rows([row for _, row in rows])))
     tell((), rows, now=received_at)

@@ -7,7 +7,7 @@ its way when somebody withdrew is not written.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 import zstandard
@@ -47,9 +47,14 @@ def _bare(row: RequestRow) -> RequestRow:
     return replace(row, captured=False, texts=[], texts_left_out=0)
 
 
-def text_rows(rows: Sequence[RequestRow], numbers: Mapping[str, int]) -> Iterator[Row]:
-    """Columns of ContentBlob. numbers: of the requests, by uid."""
-    for row in rows:
+def text_rows(rows: Sequence[RequestRow]) -> Iterator[Row]:
+    """Columns of ContentBlob, of requests that are stored."""
+    holding = [row for row in rows if row.texts]
+    if not holding:
+        return
+    uids = [uid_of(row) for row in holding]
+    numbers = dict(RequestRecord.objects.filter(uid__in=uids).values_list("uid", "pk"))
+    for row in holding:
         for seq, text in enumerate(row.texts[:TEXTS_MAX]):
             yield {
                 "request_id": numbers[uid_of(row)],

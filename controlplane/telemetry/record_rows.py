@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from decimal import Decimal
 from typing import Any
 
@@ -11,8 +10,9 @@ from msgspec.structs import replace
 
 from controlplane.telemetry.inserting import Row
 from controlplane.telemetry.queries.losses import MISSING
+from controlplane.telemetry.runs import packed
 from controlplane.telemetry.usd import nano
-from dataplane.core.uplink import Batch, ComponentRow, RequestRow
+from dataplane.core.uplink import Batch, RequestRow
 
 LONGEST = {"session": 128, "thread": 128, "model": 128, "error_type": 64}
 MARKER_MAX = 64
@@ -88,6 +88,7 @@ def request_row(row: RequestRow, batch: Batch, *, at: int, turn: int) -> Row:
         "recoveries": json.dumps([{"id": c.id, "found": c.found} for c in row.recoveries]),
         "captured": row.captured,
         "texts_left_out": row.texts_left_out,
+        "runs": packed(row.components),
     }
 
 
@@ -124,29 +125,4 @@ def _tokens(row: RequestRow) -> dict[str, Any]:
         "saved_usd": nano(saved_of(row)),
         "accounting": accounting(row),
         "usage_miss": row.usage_miss,
-    }
-
-
-def run_rows(row: RequestRow, request_id: int) -> Iterator[Row]:
-    """Columns of ComponentRun, in run order."""
-    for position, each in enumerate(row.components):
-        yield {"request_id": request_id, "position": position, **_run(each)}
-
-
-def _run(each: ComponentRow) -> dict[str, Any]:
-    return {
-        "component": each.component,
-        "kind": each.kind,
-        "acted": each.acted,
-        "acted_replay": each.acted_replay,
-        "mutated": each.mutated,
-        "reverted": each.reverted,
-        "skipped": each.skipped,
-        "discarded": each.discarded,
-        "saved_gross": each.saved,
-        "saved_unique": each.saved_unique,
-        "duration_ms": each.duration_ms,
-        "error": each.error,
-        "gates": json.dumps(each.gates),
-        "events": json.dumps(each.events),
     }

@@ -1,7 +1,7 @@
 """What is forgotten, and in which order: quota, age, size of the database, disk.
 
-Quota first, so that one heavy tenant never evicts a quiet one. A request goes with its component
-rows in one transaction. The spend of a month is never touched. Source: 04 sections 1.7 and 7.
+Quota first, so that one heavy tenant never evicts a quiet one. A request goes with its texts in
+one transaction. The spend of a month is never touched. Source: 04 sections 1.7 and 7.
 """
 
 from __future__ import annotations
@@ -20,7 +20,6 @@ from controlplane.databases import TELEMETRY
 from controlplane.telemetry.files import path_of_database
 from controlplane.telemetry.models import (
     ComponentBucket,
-    ComponentRun,
     ContentBlob,
     MarkerRecord,
     NodeStream,
@@ -145,7 +144,6 @@ class _Run:
         with transaction.atomic(using=TELEMETRY):
             taken = list(rows.order_by("id").values_list("id", flat=True)[:PARENTS])
             if taken:
-                _delete(ComponentRun, request_id__in=taken)
                 _delete(ContentBlob, request_id__in=taken)
                 _delete(RequestRecord, id__in=taken)
         self.purged.rows[why] += len(taken)

@@ -18,7 +18,6 @@ from controlplane.databases import TELEMETRY
 from controlplane.telemetry.inserting import Row, insert
 from controlplane.telemetry.models import (
     ComponentBucket,
-    ComponentRun,
     NodeStream,
     RequestRecord,
     SessionRecord,
@@ -26,7 +25,9 @@ from controlplane.telemetry.models import (
     TrafficBucket,
 )
 from controlplane.telemetry.resolutions import KEPT_S, bucket_of
+from controlplane.telemetry.runs import packed
 from dataplane.core.spread import slot_of
+from dataplane.core.uplink import ComponentRow
 
 CHUNK = 10_000
 NODE = "seeded"
@@ -44,7 +45,7 @@ NANO_PER_OUTPUT = 10_000
 class Plan:
     """until: ms; the requests are spread evenly over the span_s seconds before it.
 
-    runs: the newest requests that get a row per component. tenants: uids.
+    runs: the newest requests that say what each component did. tenants: uids.
     """
 
     requests: int
@@ -69,7 +70,6 @@ def seed(plan: Plan) -> None:
         with transaction.atomic(using=TELEMETRY):
             insert(RequestRecord, [_request(plan, first, number) for number in numbers])
             insert(SessionRecord, list(_sessions(plan, first, numbers)))
-            insert(ComponentRun, list(_runs(plan, first, numbers)))
     for table, rows in _buckets(plan):
         with transaction.atomic(using=TELEMETRY):
             insert(table, rows)
@@ -152,6 +152,7 @@ def _request(plan: Plan, first: int, number: int) -> Row:
         "accounting": "complete" if is_priced else "partial",
         "added_ms": 1 + number % 20,
         "upstream_ms": 300 + number % 900,
+        "runs": packed(_runs(plan, number)),
     }
 
 
@@ -192,30 +193,23 @@ def _gates(number: int) -> dict[str, int]:
     return {GATES[number % len(GATES)]: 1 + number % 5}
 
 
-def _runs(plan: Plan, first: int, numbers: range) -> Iterator[Row]:
-    for number in numbers:
-        if number < plan.requests - plan.runs:
-            continue
-        for position, component in enumerate(plan.components):
-            acts = (number + position) % 3 == 0
-            yield {
-                "request_id": first + number,
-                "position": position,
-                "component": component,
-                "kind": "offload",
-                "acted": acts,
-                "acted_replay": acts and number % 2 == 0,
-                "mutated": acts,
-                "reverted": False,
-                "skipped": not acts,
-                "discarded": 0,
-                "saved_gross": 50 if acts else 0,
-                "saved_unique": 5 if acts else 0,
-                "duration_ms": 0.3,
-                "error": "",
-                "gates": json.dumps(_gates(number + position)),
-                "events": "{}",
-            }
+def _runs(plan: Plan, number: int) -> Iterator[ComponentRow]:
+    if number < plan.requests - plan.runs:
+        return
+    for position, component in enumerate(plan.components):
+        acts = (number + position) % 3 == 0
+        yield ComponentRow(
+            component,
+            "offload",
+            acted=acts,
+            acted_replay=acts and number % 2 == 0,
+            mutated=acts,
+            skipped=not acts,
+            saved=50 if acts else 0,
+            saved_unique=5 if acts else 0,
+            duration_ms=0.3,
+            gates=_gates(number + position),
+        )
 
 
 def _buckets(plan: Plan) -> Iterator[tuple[type[Model], list[Row]]]:

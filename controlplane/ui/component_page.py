@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
@@ -24,8 +24,6 @@ from controlplane.telemetry.queries import (
     signal_series,
 )
 from controlplane.telemetry.queries.components import EVENT
-from controlplane.telemetry.queries.coverage import readable
-from controlplane.telemetry.queries.requests import runs_of
 from controlplane.ui import numerals
 from controlplane.ui.component_list import deployments, in_words, verdict_of
 from controlplane.ui.effective_rows import Row, rows
@@ -187,25 +185,22 @@ def _samples(look: Look, name: str, gate: str) -> tuple[Sample, ...]:
         since=look.window.since,
         until=look.window.until,
     )
-    found = [row.record for row in requests(look.reach, wanted, limit=SAMPLES).rows]
-    nothing: dict[int, list[RunRow]] = {}
-    runs = readable(lambda: runs_of(record.pk for record in found), nothing)
     labels = {tenant.uid: tenant.label for tenant in look.scope.tenants}
     return tuple(
         Sample(
-            at=datetime.fromtimestamp(record.at / 1000, UTC),
-            uid=record.uid,
-            tenant=labels.get(record.tenant_uid, record.tenant_uid),
-            session=record.session_uid,
-            model=visible(record.model),
-            turn=record.turn,
-            times=_times(runs.get(record.pk, []), name, gate),
+            at=datetime.fromtimestamp(row.record.at / 1000, UTC),
+            uid=row.uid,
+            tenant=labels.get(row.record.tenant_uid, row.record.tenant_uid),
+            session=row.record.session_uid,
+            model=visible(row.record.model),
+            turn=row.record.turn,
+            times=_times(row.runs, name, gate),
         )
-        for record in found
+        for row in requests(look.reach, wanted, limit=SAMPLES).rows
     )
 
 
-def _times(runs: list[RunRow], name: str, gate: str) -> str:
+def _times(runs: Sequence[RunRow], name: str, gate: str) -> str:
     held = [run.gates.get(gate, 0) for run in runs if run.component == name]
     return str(numerals.count(sum(held)))
 

@@ -16,7 +16,7 @@ import psutil
 from asgiref.sync import sync_to_async
 from django.db.models import Sum
 
-from controlplane.telemetry.models import ComponentRun, RequestRecord, TelemetryGap, TrafficBucket
+from controlplane.telemetry.models import RequestRecord, TelemetryGap, TrafficBucket
 from controlplane.telemetry.writer import Writer
 from dataplane.adapters.telemetry import Telemetry
 from dataplane.adapters.uplink import Uplink
@@ -136,7 +136,7 @@ def stored() -> Stored:
     counted = TrafficBucket.objects.filter(resolution_s=86_400).aggregate(n=Sum("requests"))["n"]
     return Stored(
         RequestRecord.objects.count(),
-        ComponentRun.objects.count(),
+        sum(len(runs) for runs in RequestRecord.objects.values_list("runs", flat=True)),
         counted or 0,
         TelemetryGap.objects.count(),
     )

@@ -11,7 +11,6 @@ from controlplane.telemetry.models.buckets import (
 )
 from controlplane.telemetry.models.live import LiveEvent
 from controlplane.telemetry.models.records import (
-    ComponentRun,
     ContentBlob,
     MarkerRecord,
     RequestRecord,
@@ -22,7 +21,6 @@ from controlplane.telemetry.models.streams import NodeStream, TelemetryGap
 __all__ = [
     "Bucket",
     "ComponentBucket",
-    "ComponentRun",
     "ContentBlob",
     "LiveEvent",
     "MarkerRecord",

@@ -14,7 +14,7 @@ class RequestRecord(models.Model):
     arm: base or candidate of a rollout. bypassed: why it was sent as it came, "" for shaped.
     accounting: complete, partial (the price is unknown) or missing (the usage is unknown).
     captured: its changed texts were kept, and are until they are purged; texts_left_out: of those,
-    how many found no room.
+    how many found no room. runs: what each component did to it, as telemetry.runs packs it.
     """
 
     uid = models.CharField(max_length=32, unique=True)
@@ -74,6 +74,7 @@ class RequestRecord(models.Model):
     recoveries = models.JSONField(default=list)
     captured = models.BooleanField(default=False)
     texts_left_out = models.IntegerField(default=0)
+    runs = models.JSONField(default=dict)
 
     class Meta:
         indexes = (
@@ -89,33 +90,6 @@ class RequestRecord(models.Model):
 
     def __str__(self) -> str:
         return self.uid
-
-
-class ComponentRun(models.Model):
-    """What one component did to one request. gates, events: name to count.
-
-    acted is a part of mutated, and acted_replay of acted. duration_ms: of the whole step.
-    """
-
-    request = models.ForeignKey(RequestRecord, on_delete=models.CASCADE, related_name="runs")
-    position = models.SmallIntegerField()
-    component = models.CharField(max_length=64)
-    kind = models.CharField(max_length=16)
-    acted = models.BooleanField(default=False)
-    acted_replay = models.BooleanField(default=False)
-    mutated = models.BooleanField(default=False)
-    reverted = models.BooleanField(default=False)
-    skipped = models.BooleanField(default=False)
-    discarded = models.IntegerField(default=0)
-    saved_gross = models.BigIntegerField(default=0)
-    saved_unique = models.BigIntegerField(default=0)
-    duration_ms = models.FloatField(default=0.0)
-    error = models.CharField(max_length=200, blank=True)
-    gates = models.JSONField(default=dict)
-    events = models.JSONField(default=dict)
-
-    def __str__(self) -> str:
-        return f"{self.component} on {self.request_id}"
 
 
 class ContentBlob(models.Model):

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 from typing import Any
 
-from django.db.models import Exists, OuterRef, Q, QuerySet
+from django.db.models import Q, QuerySet
 
 from controlplane.accounts.scopes import Scope
-from controlplane.telemetry.models import ComponentRun, RequestRecord
+from controlplane.telemetry.models import RequestRecord
 from controlplane.telemetry.queries.coverage import State, readable
 from controlplane.telemetry.queries.paging import PAGE, Page, limited
 from controlplane.telemetry.queries.reach import Reach, reach
+from controlplane.telemetry.runs import raised, ran, unpacked
+from dataplane.core.uplink import ComponentRow
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -60,10 +62,14 @@ class RunRow:
 
 @dataclass(frozen=True, slots=True)
 class RequestRow:
-    """One request as stored, with the runs of its components in run order (empty in lists)."""
+    """One request as stored."""
 
     record: RequestRecord
-    runs: Sequence[RunRow] = ()
+
+    @property
+    def runs(self) -> Sequence[RunRow]:
+        """What its components did, in run order."""
+        return [_run(row) for row in unpacked(self.record.runs)]
 
     @property
     def uid(self) -> str:
@@ -108,7 +114,7 @@ def _request(reached: Reach, uid: str) -> RequestRow | None:
     record = RequestRecord.objects.filter(reached.rows, uid=uid).first()
     if record is None:
         return None
-    return RequestRow(record, runs_of([record.pk]).get(record.pk, ()))
+    return RequestRow(record)
 
 
 def chosen(reached: Reach, wanted: RequestFilter) -> QuerySet[RequestRecord]:
@@ -130,23 +136,16 @@ def chosen(reached: Reach, wanted: RequestFilter) -> QuerySet[RequestRecord]:
     if wanted.lost:
         rows = rows.filter(expand_missing__gt=0)
     if wanted.component:
-        # One request after the other until a page is full; IN would read the runs of all first.
-        rows = rows.filter(Exists(_raised(wanted).filter(request=OuterRef("pk"))))
+        rows = rows.filter(ran(wanted.component))
+        # One request after the other until a page is full.
+        for kind, name in (("gates", wanted.gate), ("events", wanted.event)):
+            rows = rows.filter(raised(wanted.component, kind, name)) if name else rows
     return rows.order_by(*("-at", "-id") if _is_ranged(wanted) else ("-id",))
 
 
 def _is_ranged(wanted: RequestFilter) -> bool:
     """Within a stretch of time the order is that of time, which an index has."""
     return wanted.since is not None or wanted.until is not None
-
-
-def _raised(wanted: RequestFilter) -> QuerySet[ComponentRun]:
-    runs = ComponentRun.objects.filter(component=wanted.component)
-    if wanted.gate:
-        runs = runs.filter(gates__has_key=wanted.gate)
-    if wanted.event:
-        runs = runs.filter(events__has_key=wanted.event)
-    return runs
 
 
 def _page(reached: Reach, wanted: RequestFilter, after: str) -> QuerySet[RequestRecord]:
@@ -167,30 +166,22 @@ def below(
     return rows.filter(Q(at__lt=at) | Q(pk__lt=pk), at__lte=at)
 
 
-def runs_of(requests: Iterable[int]) -> dict[int, list[RunRow]]:
-    """The runs of several requests, by request and in run order; one statement."""
-    found: dict[int, list[RunRow]] = {}
-    for run in ComponentRun.objects.filter(request_id__in=list(requests)).order_by("position"):
-        found.setdefault(run.request_id, []).append(_run(run))
-    return found
-
-
-def _run(run: ComponentRun) -> RunRow:
+def _run(row: ComponentRow) -> RunRow:
     return RunRow(
-        run.component,
-        run.kind,
-        verdict(run),
-        run.saved_gross,
-        run.saved_unique,
-        run.duration_ms,
-        run.discarded,
-        run.error,
-        run.gates,
-        run.events,
+        row.component,
+        row.kind,
+        verdict(row),
+        row.saved,
+        row.saved_unique,
+        row.duration_ms,
+        row.discarded,
+        row.error,
+        row.gates,
+        row.events,
     )
 
 
-def verdict(run: Any) -> str:
+def verdict(run: ComponentRow) -> str:
     if run.reverted:
         return "reverted"
     if run.acted:

@@ -15,7 +15,7 @@ from controlplane.telemetry.models import MarkerRecord, RequestRecord, SessionRe
 from controlplane.telemetry.queries.coverage import State, readable
 from controlplane.telemetry.queries.paging import PAGE, Page, limited
 from controlplane.telemetry.queries.reach import Reach, reach
-from controlplane.telemetry.queries.requests import RequestRow, runs_of
+from controlplane.telemetry.queries.requests import RequestRow
 
 TURNS_MAX = 200
 MARKERS_MAX = 200
@@ -155,11 +155,10 @@ def _session(tenant: str, session_uid: str) -> SessionDetail | None:
         return None
     newest = RequestRecord.objects.filter(**of_session).order_by("-id")[:TURNS_MAX]
     records = sorted(newest, key=lambda each: (each.at, each.pk))
-    runs = runs_of(each.pk for each in records)
     markers = MarkerRecord.objects.filter(**of_session).order_by("-id")[:MARKERS_MAX]
     return SessionDetail(
         SessionRow(record),
-        [RequestRow(each, runs.get(each.pk, ())) for each in records],
+        [RequestRow(each) for each in records],
         _idle(records),
         [MarkerRow(each) for each in markers],
     )

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import sqlite3
 from pathlib import Path
 
 import pytest
 
+from controlplane.telemetry.runs import unpacked
+from dataplane.core.uplink import ComponentRow
 from tests.controlplane.cli.processes import Deployment
 
 BEFORE = (("accounts", "0001"), ("audit", "0002"))
@@ -34,6 +37,39 @@ def write_as_before(file: Path) -> None:
     database.close()
 
 
+RUNS = (
+    {"request_id": 1, "position": 0, "component": "mask", "gates": '{"cached_prefix": 2}'},
+    {"request_id": 1, "position": 1, "component": "dedup", "acted": 1, "saved_gross": 7},
+    {"request_id": 5001, "position": 0, "component": "mask", "duration_ms": 0.5},
+)
+
+
+def write_runs_as_before(file: Path) -> None:
+    """Three requests, the second of which no component looked at."""
+    with sqlite3.connect(file) as database:
+        for number in (1, 2, 5001):
+            insert(database, "telemetry_requestrecord", {"id": number, "uid": f"req_{number}"})
+        for run in RUNS:
+            insert(database, "telemetry_componentrun", {"kind": "offload", **run})
+    database.close()
+
+
+def insert(database: sqlite3.Connection, table: str, row: dict[str, object]) -> None:
+    """What is not said is zero or nothing."""
+    columns = database.execute(f"PRAGMA table_info({table})").fetchall()
+    nothing = {"text": "{}", "varchar": ""}
+    full = {
+        name: row.get(name, nothing.get(kind.partition("(")[0], 0))
+        for _, name, kind, _, _, is_key in columns
+        if name in row or not is_key
+    }
+    marks = ", ".join("?" * len(full))
+    database.execute(
+        f"INSERT INTO {table} ({', '.join(full)}) VALUES ({marks})",  # noqa: S608  our own names
+        tuple(full.values()),
+    )
+
+
 def test_an_upgrade_chains_the_trail_and_keeps_upstreams_of_private_networks(
     tmp_path: Path,
 ) -> None:
@@ -55,6 +91,31 @@ def test_an_upgrade_chains_the_trail_and_keeps_upstreams_of_private_networks(
     assert verified.stdout.startswith("2 events"), verified
     triggers = deployment.rows("SELECT name FROM sqlite_master WHERE type = 'trigger'")
     assert {("audit_auditevent_no_update",), ("audit_auditevent_no_delete",)} <= set(triggers)
+
+
+def test_an_upgrade_packs_what_components_did_into_the_row_of_their_request(
+    tmp_path: Path,
+) -> None:
+    deployment = Deployment(tmp_path)
+    arguments = ("manage.py", "migrate", "--database", "telemetry", "telemetry")
+    assert deployment.run(*arguments, "0007").returncode == 0
+    write_runs_as_before(tmp_path / "telemetry.sqlite3")
+
+    done = deployment.run(*arguments)
+
+    assert done.returncode == 0, done.stderr
+    with sqlite3.connect(tmp_path / "telemetry.sqlite3") as telemetry:
+        kept = telemetry.execute("SELECT id, runs FROM telemetry_requestrecord ORDER BY id")
+        packed = {number: unpacked(json.loads(runs)) for number, runs in kept}
+    telemetry.close()
+    assert packed == {
+        1: [
+            ComponentRow("mask", "offload", gates={"cached_prefix": 2}),
+            ComponentRow("dedup", "offload", acted=True, saved=7),
+        ],
+        2: [],
+        5001: [ComponentRow("mask", "offload", duration_ms=0.5)],
+    }
 
 
 def test_a_server_does_not_start_on_secrets_that_it_cannot_open(tmp_path: Path) -> None:

@@ -11,7 +11,6 @@ from django.db.models import Sum
 from controlplane.telemetry.actions import ingest
 from controlplane.telemetry.models import (
     ComponentBucket,
-    ComponentRun,
     LiveEvent,
     MarkerRecord,
     MonthlySpend,
@@ -23,6 +22,7 @@ from controlplane.telemetry.models import (
     TrafficBucket,
 )
 from controlplane.telemetry.resolutions import RESOLUTIONS
+from controlplane.telemetry.runs import unpacked
 from dataplane.core.uplink import ComponentRow, RecoveryRow
 from tests.controlplane.telemetry.batches import (
     BUCKET,
@@ -48,14 +48,14 @@ def gaps() -> list[tuple[int, int]]:
     return list(found.values_list("from_seq", "to_seq"))
 
 
-def test_a_request_is_a_row_with_a_row_per_component() -> None:
+def test_a_request_is_one_row_with_what_each_component_did() -> None:
     assert ingest(batch(1, [row(1)]), received_at=NOW)
 
     stored = RequestRecord.objects.get()
     assert (stored.uid, stored.session_uid, stored.turn) == (f"req_r{1:025}", "s1", 1)
     assert stored.cost_usd == Decimal("0.0049")
-    run = stored.runs.get()
-    assert (run.component, run.acted, run.saved_gross, run.gates) == (
+    (run,) = unpacked(stored.runs)
+    assert (run.component, run.acted, run.saved, run.gates) == (
         "mask", True, 400, {"cached_prefix": 2},
     )  # fmt: skip
 
@@ -91,7 +91,6 @@ def test_a_repeated_batch_changes_nothing() -> None:  # 04 A-07
     assert not ingest(batch(1, [row(1)]), received_at=NOW)
 
     assert RequestRecord.objects.count() == 1
-    assert ComponentRun.objects.count() == 1
     assert requests_counted() == 1
     assert SessionRecord.objects.get().requests == 1
     assert NodeStream.objects.get().duplicates == 1
@@ -299,11 +298,11 @@ def test_the_log_of_live_pages_stays_bounded(monkeypatch: pytest.MonkeyPatch) ->
     assert LiveEvent.objects.count() <= 20
 
 
-def test_ten_component_rows_per_request_are_all_there() -> None:
-    ten = [ComponentRow(f"c{n}", "offload") for n in range(10)]
+def test_what_ten_components_did_comes_back_in_the_order_they_ran() -> None:
+    ten = [ComponentRow(f"c{9 - n}", "offload", saved=n, events={"e": n}) for n in range(10)]
     rows = [row(number, components=ten) for number in range(200)]
 
     ingest(batch(1, rows), received_at=NOW)
 
     assert RequestRecord.objects.count() == 200
-    assert ComponentRun.objects.count() == 2000
+    assert all(unpacked(each.runs) == ten for each in RequestRecord.objects.all())

@@ -295,9 +295,9 @@ def test_every_question_costs_the_same_statements_for_one_row_and_for_fifty(
         (4, lambda: queries.components(viewer, window())),
         (3, lambda: queries.signal_series(viewer, "mask", window())),
         (1, lambda: queries.requests(viewer, RequestFilter())),
-        (2, lambda: queries.request(viewer, f"req_r{0:025}")),
+        (1, lambda: queries.request(viewer, f"req_r{0:025}")),
         (1, lambda: queries.sessions(viewer, SessionFilter())),
-        (4, lambda: queries.session(viewer, tenant.uid, "s0")),
+        (3, lambda: queries.session(viewer, tenant.uid, "s0")),
         (1, lambda: queries.losses(0)),
         (1, lambda: queries.nodes(NOW)),
     ):

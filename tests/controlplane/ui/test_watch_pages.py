@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from controlplane.accounts.models import Tenant, User
 from controlplane.alarms.models import Alarm
 from controlplane.audit.models import AuditEvent
-from controlplane.telemetry.models import ComponentRun, MarkerRecord, RequestRecord
+from controlplane.telemetry.models import MarkerRecord, RequestRecord
 from controlplane.telemetry.queries.windows import now_ms
 from controlplane.ui.shown_text import pages_of
 from tests.controlplane.alarms.conftest import opened
@@ -325,10 +325,9 @@ def test_what_an_agent_chooses_is_text_on_every_page(
         tenant.uid, hostile, 9, model=hostile, route=hostile[:30], provider=hostile[:30],
         error_code=hostile, bypassed=hostile, status=400, thread=hostile, node_id=hostile[:30],
         recoveries=[{"id": hostile, "found": hostile}],
-    )  # fmt: skip
-    ComponentRun.objects.create(
-        request=row, position=0, component=hostile, kind="x", error=hostile,
-        gates={hostile: 1}, events={hostile: 2},
+        runs={
+            hostile: {"kind": "x", "error": hostile, "gates": {hostile: 1}, "events": {hostile: 2}}
+        },
     )  # fmt: skip
     MarkerRecord.objects.filter(session_uid="s1").update(component=hostile)
     opened(

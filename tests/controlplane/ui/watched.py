@@ -6,7 +6,6 @@ from typing import Any
 
 from controlplane.telemetry.models import (
     ComponentBucket,
-    ComponentRun,
     MarkerRecord,
     NodeStream,
     RequestRecord,
@@ -26,18 +25,16 @@ def a_session(tenant: str, session: str = "s1", *, turns: int = 3, **said: Any) 
     """A conversation of some turns: the first took a text out."""
     now = now_ms()
     for turn in range(1, turns + 1):
-        request = a_request(tenant, session, turn, at=now - (turns - turn) * 60_000)
-        ComponentRun.objects.create(
-            request=request,
-            position=0,
-            component="mask",
-            kind="offload",
-            acted=turn == 1,
-            mutated=turn == 1,
-            saved_gross=6014,
-            gates={"within_keep_recent": 1},
-            events={"markers": 1},
-        )
+        run = {
+            "kind": "offload",
+            "acted": turn == 1,
+            "mutated": turn == 1,
+            "saved": 6014,
+            "gates": {"within_keep_recent": 1},
+            "events": {"markers": 1},
+        }
+        at = now - (turns - turn) * 60_000
+        a_request(tenant, session, turn, at=at, runs={"mask": run})
     MarkerRecord.objects.create(
         tenant_uid=tenant,
         marker_id=MARKER if session == "s1" else f"{turns:016x}",
