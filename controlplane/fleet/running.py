@@ -59,8 +59,13 @@ def unregister() -> None:
 
 
 def stats(tenant_uid: str | None) -> dict[str, Any] | None:
-    """The figures of 03 section 6.1 for one tenant, or of the whole node; None without a node."""
-    return _running[0].stats(tenant_uid) if _running else None
+    """The figures of 03 section 6.1 for one tenant, or of the whole node; None without a node, and
+    from one that is too busy to say.
+    """
+    try:
+        return _running[0].stats(tenant_uid) if _running else None
+    except TimeoutError:
+        return None
 
 
 def original(tenant_uid: str, session: str, marker_id: str) -> Recalled | None:

@@ -96,6 +96,7 @@ class Node:
         self.snapshots.on_change = self.keepalive.review
         self._proxy = Proxy(self, self._upstream)
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._thread: opening.Thread | None = None
         self._following: asyncio.Task[None] | None = None
         self._garbage = Garbage()
         self._idle = asyncio.Event()
@@ -108,6 +109,7 @@ class Node:
         """Serve what was last good, then ask the source for what is new."""
         sys.setswitchinterval(SWITCH_INTERVAL_S)
         self._loop = asyncio.get_running_loop()
+        self._thread = opening.Thread(self._loop)
         await asyncio.to_thread(tokens.load)
         await asyncio.to_thread(self.snapshots.restore)
         if self.store.minted is not None:
@@ -180,8 +182,12 @@ class Node:
         return len(self.pins.keys() - current)
 
     def stats(self, tenant: str | None = None) -> dict[str, Any]:
-        """The fields of /stats for one tenant id, or for the whole process."""
-        return views.stats(self, tenant)
+        """The fields of /stats for one tenant id, or for the whole process.
+
+        From any thread; TimeoutError when the loop is busy for long.
+        """
+        question = partial(views.stats, self, tenant)
+        return self._thread.answer(question) if self._thread else question()
 
     def original(self, tenant: str, session: str, marker_id: str) -> Recalled:
         """The original of a marker that the session owns; for a thread other than the node's."""

@@ -1,0 +1,68 @@
+"""Other threads look at the counters while requests are counted: pages and alarms always do."""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from dataplane.core.record import Record
+from dataplane.core.report import RunReport
+from dataplane.core.wire.usage import Usage
+from dataplane.simulator import Simulator
+from tests.dataplane.gateway import gateway, tenants
+
+REQUESTS = 200
+
+
+@pytest.fixture
+def hasty_threads() -> Iterator[None]:
+    before = sys.getswitchinterval()
+    yield
+    sys.setswitchinterval(before)
+
+
+@pytest.mark.usefixtures("hasty_threads")
+async def test_a_request_is_counted_whole_whoever_reads_the_counters_meanwhile(
+    simulator: Simulator, tmp_path: Path
+) -> None:
+    async with gateway(tmp_path, tenants(), simulator.url) as served:
+        sys.setswitchinterval(1e-6)
+        node, ended, seen = served.node, threading.Event(), []
+
+        def look() -> None:
+            while not ended.is_set():
+                seen.append(node.stats("ten_acme"))
+
+        async with asyncio.TaskGroup() as group:
+            for _ in range(2):
+                group.create_task(asyncio.to_thread(look))
+            for number in range(REQUESTS):
+                node.account(finished(number))
+                if number % 8 == 0:
+                    await asyncio.sleep(0)
+            ended.set()
+        said = node.stats("ten_acme")
+
+    assert said["requests"] == REQUESTS
+    assert said["cache_read_tokens"] == 7 * REQUESTS
+    assert said["output_tokens"] == REQUESTS
+    assert len(seen) > 2
+    assert all(each["cache_read_tokens"] == 7 * each["requests"] for each in seen)
+
+
+def finished(number: int) -> Record:
+    return Record(
+        f"r{number}",
+        "ten_acme",
+        "messages",
+        "anthropic",
+        float(number),
+        status=200,
+        report=RunReport(0, 0),
+        usage=Usage(cache_read=7, output=1),
+    )
