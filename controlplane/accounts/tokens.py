@@ -37,15 +37,15 @@ SEEN_EVERY = timedelta(seconds=30)
 class TokenTerms:
     """What a token may. scopes: permission names; ip_allow: networks in CIDR form, () for any.
 
-    organisation, tenant: where it may it, None for wherever its maker may. until: when it is over
-    at the latest, however many days it was given.
+    organisation, tenant: where it may it, None for wherever its maker may. parent: the token that
+    asks for it, if one does.
     """
 
     scopes: Sequence[str] = tuple(sorted(PERMISSIONS[Membership.Role.MANAGER]))
     organisation: Organisation | None = None
     tenant: Tenant | None = None
     days: int = TOKEN_DAYS
-    until: datetime | None = None
+    parent: ApiToken | None = None
     ip_allow: Sequence[str] = ()
 
 
@@ -68,7 +68,6 @@ def _drafted(user: User, name: str, terms: TokenTerms) -> ApiToken:
     unknown = set(terms.scopes) - PERMISSIONS[Membership.Role.MANAGER]
     if unknown or not terms.scopes:
         raise ValidationError(f"Unknown scopes: {', '.join(sorted(unknown)) or 'none given'}.")
-    ends = timezone.now() + timedelta(days=terms.days)
     return ApiToken(
         name=name.strip(),
         organisation=terms.organisation,
@@ -76,7 +75,8 @@ def _drafted(user: User, name: str, terms: TokenTerms) -> ApiToken:
         created_by=user,
         scopes=sorted(set(terms.scopes)),
         ip_allow=[_network(text) for text in terms.ip_allow],
-        expires_at=min(ends, terms.until or ends),
+        parent=terms.parent,
+        expires_at=timezone.now() + timedelta(days=terms.days),
     )
 
 
@@ -105,6 +105,12 @@ def _network(text: str) -> str:
 
 
 def _issue(token: ApiToken, by: Actor | None) -> tuple[ApiToken, str]:
+    """The one way in which a token comes to be, whether it is new or replaces another.
+
+    ValidationError for the child of one that is revoked or over.
+    """
+    if token.parent is not None:
+        token.expires_at = min(token.expires_at, _held(token.parent).expires_at)
     credential = secrets.new_token()
     token.prefix, token.token_hash = credential.prefix, credential.digest
     token.full_clean()
@@ -114,6 +120,7 @@ def _issue(token: ApiToken, by: Actor | None) -> tuple[ApiToken, str]:
         "scopes": token.scopes,
         "expires_at": token.expires_at.isoformat(),
         "rotated_from": token.rotated_from.uid if token.rotated_from else None,
+        "parent": token.parent.uid if token.parent else None,
     }
     record("token.issue", _subject(token), by, after=after)
     return token, credential.plaintext
@@ -123,11 +130,12 @@ def _issue(token: ApiToken, by: Actor | None) -> tuple[ApiToken, str]:
 def rotate_token(
     token: ApiToken, by: Actor | None, *, overlap: timedelta = OVERLAP
 ) -> tuple[ApiToken, str]:
-    """A new token of the same terms; the old one works on for the overlap of 0 to 7 days."""
-    hold(token, "revoked_at", "expires_at")
+    """A new token of the same terms; the old one works on for the overlap of 0 to 7 days.
+
+    Tokens that the old one asked for end with it: whoever has its text may have asked for them.
+    """
+    _held(token)
     now = timezone.now()
-    if token.revoked_at is not None or token.expires_at <= now:
-        raise ValidationError("A token that is revoked or over cannot be rotated.")
     until = min(token.expires_at, now + checked_overlap(overlap))
     lifetime = token.expires_at - token.created_at
     fresh = ApiToken(
@@ -138,14 +146,32 @@ def rotate_token(
         scopes=token.scopes,
         ip_allow=token.ip_allow,
         rotated_from=token,
+        parent=token.parent,
         expires_at=now + min(lifetime, timedelta(days=longest_days(token, token.created_by))),
     )
     before = {"expires_at": token.expires_at.isoformat()}
     token.expires_at = until
     token.save(update_fields=["expires_at"])
+    _end_children_with(token)
     after = {"expires_at": until.isoformat()}
     record("token.rotate", _subject(token), by, before=before, after=after)
     return _issue(fresh, by)
+
+
+def _end_children_with(token: ApiToken) -> None:
+    """No child outlives it, and no child of a child."""
+    for child in token.children.filter(expires_at__gt=token.expires_at):
+        child.expires_at = token.expires_at
+        child.save(update_fields=["expires_at"])
+        _end_children_with(child)
+
+
+def _held(token: ApiToken) -> ApiToken:
+    """Nobody revokes or rotates it meanwhile; ValidationError for one that is revoked or over."""
+    hold(token, "revoked_at", "expires_at", "parent")
+    if token.revoked_at is not None or token.expires_at <= timezone.now():
+        raise ValidationError("A token that is revoked or over is neither rotated nor a parent.")
+    return token
 
 
 def checked_overlap(overlap: timedelta) -> timedelta:
@@ -157,8 +183,10 @@ def checked_overlap(overlap: timedelta) -> timedelta:
 
 @transaction.atomic
 def revoke_token(token: ApiToken, by: Actor | None) -> ApiToken:
-    """Stop accepting it; doing so twice changes nothing."""
+    """Stop accepting it and those that it asked for; doing so twice changes nothing."""
     hold(token, "revoked_at")
+    for child in token.children.filter(revoked_at=None):
+        revoke_token(child, by)
     if token.revoked_at is not None:
         return token
     token.revoked_at = timezone.now()

@@ -86,7 +86,7 @@ def _terms(scope: Scope, body: schemas.NewToken) -> TokenTerms:
         organisation=organisation,
         tenant=tenant,
         days=body.days,
-        until=asking.expires_at if asking else None,
+        parent=asking,
         ip_allow=(asking.ip_allow if asking else None) or body.ip_allow,
     )
 

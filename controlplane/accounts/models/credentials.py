@@ -80,7 +80,8 @@ class ApiToken(models.Model):
     """A credential of the control plane's API, never of traffic; only its digest is kept.
 
     scopes: permission names; organisation and tenant narrow further. ip_allow: networks in CIDR
-    form, empty for any.
+    form, empty for any. rotated_from: the one that it replaces. parent: the token that asked for
+    it, None for a person; it never outlives that one.
     """
 
     uid = uid_field("tok")
@@ -96,6 +97,9 @@ class ApiToken(models.Model):
     ip_allow = models.JSONField(default=list, blank=True)
     rotated_from = models.ForeignKey(
         "self", models.PROTECT, null=True, blank=True, related_name="+"
+    )
+    parent = models.ForeignKey(
+        "self", models.PROTECT, null=True, blank=True, related_name="children"
     )
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Any
 
 import pytest
@@ -26,6 +26,7 @@ from controlplane.audit.models import AuditEvent
 from tests.controlplane.conftest import person
 
 HERE = "192.0.2.7"
+PAST = datetime(2026, 1, 1, tzinfo=UTC)
 
 
 def scope(plaintext: str) -> Scope:
@@ -265,3 +266,74 @@ def test_a_token_signs_the_trail_with_its_own_name(admin: User, tenant: Tenant) 
     assert event is not None
     assert (event.actor_kind, event.actor_uid) == ("token", token.uid)
     assert plaintext not in str(list(AuditEvent.objects.values()))
+
+
+def child_of(parent: ApiToken, days: int = 90) -> ApiToken:
+    terms = TokenTerms(scopes=["config:read"], days=days, parent=parent)
+    return issue_token(parent.created_by, "child", parent.created_by, terms)[0]
+
+
+def ends_by(child: ApiToken, parent: ApiToken) -> bool:
+    for token in (child, parent):
+        token.refresh_from_db()
+    return child.expires_at <= parent.expires_at
+
+
+@pytest.mark.parametrize("renewals", [0, 1, 3])
+def test_a_child_never_outlives_its_parent_however_often_it_is_rotated(
+    admin: User, renewals: int
+) -> None:
+    parent, _ = issue_token(admin, "ci", admin, TokenTerms(days=10))
+    child = child_of(parent)
+    for _ in range(renewals):
+        child, _ = rotate_token(child, admin)
+
+    assert child.parent == parent
+    assert ends_by(child, parent)
+
+
+def test_children_end_with_a_parent_that_is_rotated(admin: User) -> None:
+    parent, _ = issue_token(admin, "ci", admin)
+    child = child_of(parent)
+    grandchild = child_of(child)
+
+    rotate_token(parent, admin, overlap=timedelta(hours=1))
+
+    assert ends_by(child, parent)
+    assert ends_by(grandchild, parent)
+
+
+def test_revoking_a_token_takes_all_that_came_of_it(admin: User) -> None:
+    parent, _ = issue_token(admin, "ci", admin)
+    child = child_of(parent)
+    renewed, text = rotate_token(child, admin)
+    grandchild = child_of(renewed)
+
+    revoke_token(parent, admin)
+
+    assert not ApiToken.objects.filter(revoked_at=None).exists()
+    assert authenticate_token(text, "127.0.0.1") is None
+    trail = AuditEvent.objects.filter(action="token.revoke").values_list("object_uid", flat=True)
+    assert {parent.uid, child.uid, renewed.uid, grandchild.uid} == set(trail)
+
+
+def test_a_token_revoked_twice_takes_a_child_that_was_left(admin: User) -> None:
+    parent, _ = issue_token(admin, "ci", admin)
+    child = child_of(parent)
+    ApiToken.objects.filter(pk=parent.pk).update(revoked_at=timezone.now())
+
+    revoke_token(parent, admin)
+
+    child.refresh_from_db()
+    assert child.revoked_at is not None
+
+
+@pytest.mark.parametrize("over", [{"revoked_at": PAST}, {"expires_at": PAST}])
+def test_a_token_that_is_revoked_or_over_has_no_more_children(
+    admin: User, over: dict[str, datetime]
+) -> None:
+    parent, _ = issue_token(admin, "ci", admin)
+    ApiToken.objects.filter(pk=parent.pk).update(**over)
+
+    with pytest.raises(ValidationError):
+        child_of(parent)
