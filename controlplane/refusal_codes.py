@@ -102,8 +102,18 @@ CODES: Mapping[str, Meaning] = {
         "Nobody could manage the deployment afterwards.",
         "Make somebody else a manager first.",
     ),
+    "account.same_hands": Meaning(
+        409,
+        "One person would give away the password and the second factor of another's account.",
+        "Ask another manager for one of the two, or use headrace factor remove on the machine.",
+    ),
     "key.bound_elsewhere": Meaning(
         409, "The agent's key stands for another tenant.", "Unbind it there first; it is not moved."
+    ),
+    "mail.refused": Meaning(
+        502,
+        "The mail server did not take a letter with a link, so the link is void.",
+        "Mend the mail server, and invite again.",
     ),
     "plan.stale": Meaning(
         409, "A document changed since the plan was made.", "Make the plan again and read it."

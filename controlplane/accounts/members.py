@@ -151,7 +151,9 @@ def accept_as_newcomer(link: str, *, password: str, display_name: str = "") -> U
     user.set_password(password)
     user.full_clean()
     user.save()
-    record("user.create", Subject(user.uid, user.email), user, after={"email": user.email})
+    inviter = invitation.created_by.email if invitation.created_by else ""
+    after = {"email": user.email, "invited_by": inviter}
+    record("user.create", Subject(user.uid, user.email), user, after=after)
     _accept(invitation, user)
     return user
 

@@ -10,7 +10,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 
-from controlplane.accounts import attempts, second_factor, secrets, websessions
+from controlplane.accounts import attempts, letting_in, second_factor, secrets, websessions
 from controlplane.accounts.members import has_other_managers, withdraw_unbacked
 from controlplane.accounts.models import PasswordReset, User
 from controlplane.accounts.problems import LastManagerError, LinkError
@@ -71,7 +71,9 @@ def change_password(user: User, *, current: str, new: str) -> None:
     if not user.check_password(current):
         raise ValidationError("The current password is another one.")
     attempts.forgiven(tried)
-    set_password(user, new, user)
+    with transaction.atomic():
+        set_password(user, new, user)
+        letting_in.retake(user)
 
 
 @transaction.atomic
@@ -91,17 +93,29 @@ def set_active(user: User, *, active: bool, by: Actor | None) -> User:
 
 
 @transaction.atomic
-def start_reset(user: User, by: Actor | None) -> str:
+def start_reset(user: User, by: Actor | None, *, by_mail: bool = False) -> str:
     """The text of a link that sets the person's password once, within an hour.
 
-    An earlier link of the person ends. Nobody but the person ever chooses the password.
+    An earlier link of the person ends. by_mail: nobody but the person's mailbox gets to see it.
+    SameHandsError for who has taken away the person's second factor.
     """
-    PasswordReset.objects.filter(user=user).delete()
+    if by is not None:
+        letting_in.refuse_both(user, by, letting_in.With.LINK)
+    end_reset(user)
     link = secrets.new_link()
-    expires_at = timezone.now() + RESET_LIFETIME
-    PasswordReset.objects.create(user=user, token_hash=link.digest, expires_at=expires_at)
-    record("user.start_reset", _user(user), by)
+    PasswordReset.objects.create(
+        user=user,
+        token_hash=link.digest,
+        expires_at=timezone.now() + RESET_LIFETIME,
+        **letting_in.shown_to(None if by_mail else by),
+    )
+    record("user.start_reset", _user(user), by, after={"by_mail": by_mail})
     return link.plaintext
+
+
+def end_reset(user: User) -> None:
+    """The person's link is not good any more."""
+    user.resets.all().delete()
 
 
 @transaction.atomic
@@ -116,6 +130,7 @@ def reset_password(link: str, password: str) -> User:
     ).first()
     if found is None:
         raise LinkError
+    letting_in.by_link(found)
     set_password(found.user, password, found.user)
     found.delete()
     return found.user
@@ -138,6 +153,7 @@ def verify_sign_in(*, email: str, password: str, address: str) -> User | None:
         raise TypeError(type(user))
     attempts.forgiven(tried)
     if not second_factor.has_one(user):
+        letting_in.signed_in(user, with_code=False)
         record("session.open", _user(user), user, after={"address": address})
     return user
 
@@ -155,6 +171,7 @@ def verify_code(user: User, code: str, address: str) -> bool:
         record("session.refuse", _user(user), None, after=after)
         return False
     attempts.forgiven(tried)
+    letting_in.signed_in(user, with_code=True)
     record("session.open", _user(user), user, after=after)
     return True
 

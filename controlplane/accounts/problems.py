@@ -38,6 +38,19 @@ class AmbiguousNameError(AccountError):
         self.uids = tuple(uids)
 
 
+class SameHandsError(AccountError):
+    """One person would give away both the password and the second factor of another's account."""
+
+    code = "account.same_hands"
+    status = HTTPStatus.CONFLICT
+
+    def __init__(self) -> None:
+        super().__init__(
+            "Whoever gives the password away cannot take the second factor as well. Another "
+            "manager can, or headrace factor remove on the machine."
+        )
+
+
 class LinkError(AccountError):
     """An invitation or a reset link that is unknown, used or over; it does not say which."""
 

@@ -30,7 +30,8 @@ class Principal:
 
     @property
     def actor_label(self) -> str:
-        return f"{self.user.email} ({self.token.name})" if self.token else self.user.email
+        label = self.user.actor_label
+        return f"{label} ({self.token.name})" if self.token else label
 
 
 def person_behind(by: Actor | None) -> User | None:

@@ -17,7 +17,7 @@ from django.core.exceptions import ValidationError
 from django.db import transaction
 from django.utils import timezone
 
-from controlplane.accounts import attempts, totp
+from controlplane.accounts import attempts, letting_in, totp
 from controlplane.accounts.models import Membership, RecoveryCode, SecondFactor, User
 from controlplane.accounts.sealing import Sealed
 from controlplane.accounts.secrets import base32, digest_of
@@ -109,10 +109,16 @@ def subject_of(user: User) -> str:
 
 @transaction.atomic
 def remove(user: User, by: Actor | None) -> None:
-    """The password alone opens the account again; removing nothing changes nothing."""
+    """The password alone opens the account again; removing nothing changes nothing.
+
+    SameHandsError for who has seen a link for the person's password.
+    """
+    if by is not None and by.actor_uid != user.uid:
+        letting_in.refuse_both(user, by, letting_in.With.FACTOR)
     removed, _ = SecondFactor.objects.filter(user=user).delete()
     RecoveryCode.objects.filter(user=user).delete()
     if removed:
+        letting_in.by_factor(user, by)
         record("user.remove_second_factor", Subject(user.uid, user.email), by)
 
 

@@ -178,7 +178,7 @@ class InvitationOut(BaseModel):
 
 
 class InvitationLink(InvitationOut):
-    """link: the way in, shown a single time."""
+    """link: the way in, shown a single time; null where it went by mail and nobody else sees it."""
 
     link: str | None
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from http import HTTPStatus
 from typing import Any
 
 from django.http import HttpRequest, HttpResponse
@@ -12,13 +13,15 @@ from controlplane.accounts import members as accounts
 from controlplane.accounts.actions import change_organisation, create_organisation
 from controlplane.accounts.models import Invitation, Membership, Organisation, Tenant
 from controlplane.accounts.queries import members_of, open_invitations
+from controlplane.alarms import link_letters
 from controlplane.api import account_schemas as schemas
 from controlplane.api import shown_accounts as shown
 from controlplane.api.access import deployment, organisation_of, plain, scope_of
 from controlplane.api.documents import Paging
 from controlplane.api.operations import operation
 from controlplane.api.paging import Page, Slice
-from controlplane.api.refusals import invalid, not_found
+from controlplane.api.refusals import RefusedError, invalid, not_found
+from controlplane.audit.actions import Actor
 from controlplane.configs import visible
 
 router = Router(tags=["organisations"])
@@ -150,13 +153,28 @@ def list_invitations(request: HttpRequest, uid: str) -> dict[str, Any]:
     response={201: schemas.InvitationLink},
 )  # fmt: skip
 def invite(request: HttpRequest, uid: str, body: schemas.NewInvitation) -> Any:
-    """A way in for one address, for 7 days; it replaces an open one. The link is shown once."""
+    """A way in for one address, for 7 days; it replaces an open one. The link is shown once, and
+    not at all where the deployment has a channel for mail: then it goes to the address alone.
+    """
     organisation = organisation_of(request, uid, MEMBERS)
     tenants = _tenants(organisation, body.tenants)
     by = scope_of(request).principal
     made, link = accounts.invite(body.email, organisation, body.role, by, tenants=tenants)
     address = request.build_absolute_uri(reverse("ui:join", args=[link]))
-    return Status(201, {**shown.invitation(made), "link": address})
+    if link_letters.goes_by_mail(organisation):
+        _mail(made, address, by)
+        address = ""
+    return Status(201, {**shown.invitation(made), "link": address or None})
+
+
+def _mail(invitation: Invitation, address: str, by: Actor | None) -> None:
+    """A link that does not reach its mailbox is not good."""
+    try:
+        link_letters.send(link_letters.invitation(invitation.email, address))
+    except OSError as refused:
+        accounts.withdraw(invitation, by)
+        said = f"The mail server did not take the letter, so the invitation is void: {refused}"
+        raise RefusedError(HTTPStatus.BAD_GATEWAY, "mail.refused", said) from refused
 
 
 @operation(

@@ -18,9 +18,11 @@ from django.views.decorators.http import require_http_methods, require_POST, req
 from controlplane.accounts import members as accounts
 from controlplane.accounts import second_factor
 from controlplane.accounts.models import Invitation, Membership, Organisation
-from controlplane.accounts.people import set_active, start_reset
+from controlplane.accounts.people import end_reset, set_active, start_reset
 from controlplane.accounts.problems import AccountError
 from controlplane.accounts.scopes import Scope
+from controlplane.alarms import link_letters
+from controlplane.alarms.link_letters import LinkLetter
 from controlplane.arrivals import scope_of_request
 from controlplane.ui.access import handle_of, name_of, place_of, scope_for
 from controlplane.ui.account_forms import InvitationForm, RoleForm
@@ -33,6 +35,14 @@ from controlplane.ui.showing_once import Once, show_once
 WRITE = "member:write"
 HERE = "ui:members"
 ASKED = ["GET", "HEAD", "POST"]
+BY_MAIL = (
+    "A link with which the person chooses a password goes to their mailbox and to nobody else."
+)
+BY_HAND = (
+    "A link is made with which the person chooses a password within an hour. Whoever has it could "
+    "choose one, so the trail names you beside the person in all that follows, until they have "
+    "signed in with an authenticator or with a password that they chose later."
+)
 
 
 @login_required
@@ -102,7 +112,24 @@ def invite(request: PersonRequest, place: str) -> HttpResponse:
     except ValidationError as refused:
         form.refuse(refused, "email")
         return members_page(request, organisation, form)
-    return show_once(request, _invited(request, invitation, link))
+    if not link_letters.goes_by_mail(organisation):
+        return show_once(request, _invited(request, invitation, link))
+    address = request.build_absolute_uri(reverse("ui:join", args=[link]))
+    if not _mailed(request, link_letters.invitation(invitation.email, address)):
+        accounts.withdraw(invitation, request.user)
+    return redirect(_at(organisation))
+
+
+def _mailed(request: PersonRequest, letter: LinkLetter) -> bool:
+    """Says whether it went out; a link that did not reach its mailbox must not be good."""
+    try:
+        link_letters.send(letter)
+    except OSError as refused:
+        said = f"The mail server did not take the letter to {letter.to}, so its link is void"
+        messages.error(request, f"{said}: {refused}", "alarm")
+        return False
+    messages.success(request, f"A link went by mail to {letter.to}. Nobody else sees it.", "ok")
+    return True
 
 
 def _invited(request: PersonRequest, invitation: Invitation, link: str) -> Once:
@@ -187,6 +214,7 @@ def _member_page(
         "may_act": is_theirs_alone(scope_of_request(request), membership.user),
         "is_self": membership.user == request.user,
         "has_factor": second_factor.has_one(membership.user),
+        "may_forget": _may_forget(request, membership),
         "refused": refused,
     }
     wrong = HTTPStatus.UNPROCESSABLE_ENTITY if form and form.errors else HTTPStatus.OK
@@ -240,18 +268,33 @@ def reset(request: PersonRequest, place: str, person: str) -> HttpResponse:
     """A link with which the person, and nobody else, chooses a new password."""
     membership = _membership(request, place, person, acts_on_account=True)
     user = membership.user
+    by_mail = link_letters.goes_by_mail(membership.organisation)
     if request.method == "POST":
-        return show_once(request, _reset_link(request, membership, start_reset(user, request.user)))
+        return _reset(request, membership, by_mail=by_mail)
     question = Question(
         title=f"A new password for {user.email}?",
-        lede="A link is made with which the person chooses a password within an hour. Until then "
-        "the present one works; afterwards every machine is signed out. The trail keeps who asked.",
-        act="Make the link",
+        lede=f"{BY_MAIL if by_mail else BY_HAND} Until then the present one works; afterwards "
+        "every machine is signed out.",
+        act="Send the link" if by_mail else "Make the link",
         keep="Leave it as it is",
         is_danger=False,
         **_around(membership),
     )
     return ask(request, question)
+
+
+def _reset(request: PersonRequest, membership: Membership, *, by_mail: bool) -> HttpResponse:
+    user = membership.user
+    try:
+        link = start_reset(user, request.user, by_mail=by_mail)
+    except AccountError as refused:
+        return _member_page(request, membership, refused=refused)
+    if not by_mail:
+        return show_once(request, _reset_link(request, membership, link))
+    address = request.build_absolute_uri(reverse("ui:new-password", args=[link]))
+    if not _mailed(request, link_letters.new_password(user.email, address)):
+        end_reset(user)
+    return redirect(_around(membership)["leave"])
 
 
 def _reset_link(request: PersonRequest, membership: Membership, link: str) -> Once:
@@ -271,22 +314,34 @@ def _reset_link(request: PersonRequest, membership: Membership, link: str) -> On
 @login_required
 @require_http_methods(ASKED)
 def forget_factor(request: PersonRequest, place: str, person: str) -> HttpResponse:
-    """For somebody who lost the authenticator and the recovery codes."""
+    """For somebody who lost the authenticator and the recovery codes; a manager's deed alone."""
     membership = _membership(request, place, person, acts_on_account=True)
     user = membership.user
+    if not _may_forget(request, membership):
+        raise PermissionDenied
     if request.method == "POST":
-        second_factor.remove(user, request.user)
+        try:
+            second_factor.remove(user, request.user)
+        except AccountError as refused:
+            return _member_page(request, membership, refused=refused)
         messages.success(request, f"{user.email} signs in with the password alone.", "ok")
         return redirect(_at(membership.organisation))
     question = Question(
         title=f"Take away the second factor of {user.email}?",
         lede="The password alone opens the account until another authenticator is enrolled. Make "
-        "sure that it is the person who asks for this. The trail keeps who did it.",
+        "sure that it is the person who asks for this. The trail names you beside the person until "
+        "they sign in with another one, or with a new password.",
         act="Take it away",
         already="" if second_factor.has_one(user) else "The account has no second factor.",
         **_around(membership),
     )
     return ask(request, question)
+
+
+def _may_forget(request: PersonRequest, membership: Membership) -> bool:
+    """A manager of the deployment, for somebody else: one's own goes with its code."""
+    manages = scope_of_request(request).may(WRITE, None)
+    return manages and membership.user != request.user
 
 
 def _membership(

@@ -12,6 +12,8 @@ from django.db.models.functions import Lower
 from controlplane.accounts.models.ownership import Organisation, Tenant
 from controlplane.identifiers import uid_field
 
+LONGEST_LABEL = 110  # two of them and the words between fit the trail
+
 
 class Users(BaseUserManager["User"]):
     """What Django's authentication asks for; people are made by accounts.actions."""
@@ -27,7 +29,15 @@ class Users(BaseUserManager["User"]):
 
 
 class User(AbstractBaseUser):
-    """A person who signs in with an e-mail address, kept in lower case."""
+    """A person who signs in with an e-mail address, kept in lower case.
+
+    let_in_by, let_in_by_uid: who else could have opened the account, "" for nobody
+    (accounts.letting_in); let_in_with: by what. is_retaken: the person chose a password since.
+    """
+
+    class LetInWith(models.TextChoices):
+        LINK = "link"
+        FACTOR = "factor"
 
     uid = uid_field("usr")
     email = models.EmailField(max_length=254, unique=True)
@@ -38,6 +48,10 @@ class User(AbstractBaseUser):
         choices=[("auto", "As the system"), ("light", "Light"), ("dark", "Dark")],
         default="auto",
     )
+    let_in_by = models.CharField(max_length=LONGEST_LABEL, blank=True)
+    let_in_by_uid = models.CharField(max_length=32, blank=True)
+    let_in_with = models.CharField(max_length=8, blank=True, choices=LetInWith)
+    is_retaken = models.BooleanField(default=False)
     created_at = models.DateTimeField(auto_now_add=True)
 
     USERNAME_FIELD = "email"
@@ -59,7 +73,10 @@ class User(AbstractBaseUser):
 
     @property
     def actor_label(self) -> str:
-        return self.email
+        """Beside who acts stands who else may be sitting there."""
+        if not self.let_in_by:
+            return self.email
+        return f"{self.email[:LONGEST_LABEL]} (let in by {self.let_in_by})"
 
 
 class Membership(models.Model):
@@ -138,10 +155,15 @@ class Invitation(models.Model):
 
 
 class PasswordReset(models.Model):
-    """A link that sets a person's password once; only its digest is kept."""
+    """A link that sets a person's password once; only its digest is kept.
 
-    user = models.ForeignKey(User, models.CASCADE, related_name="+")
+    seen_by, seen_by_uid: who was shown it, "" where it went by mail.
+    """
+
+    user = models.ForeignKey(User, models.CASCADE, related_name="resets")
     token_hash = models.CharField(max_length=64, unique=True, editable=False)
+    seen_by = models.CharField(max_length=LONGEST_LABEL, blank=True)
+    seen_by_uid = models.CharField(max_length=32, blank=True)
     created_at = models.DateTimeField(auto_now_add=True)
     expires_at = models.DateTimeField()
 

@@ -178,17 +178,30 @@ def test_taking_it_away_takes_a_code(admin: User, browser: Browser) -> None:
     assert not RecoveryCode.objects.exists()
 
 
-def test_an_admin_helps_a_colleague_who_lost_it(
-    organisation: Organisation, admin: User, browser: Browser
+def test_a_manager_and_no_admin_helps_somebody_who_lost_it(
+    organisation: Organisation, admin: User, manager: User, browser: Browser
 ) -> None:
     colleague = person("operator", organisation, "colleague@example.com")
     enrolled(colleague)
+    path = f"/members/acme/people/{colleague.uid}/second-factor"
 
-    browser(admin).post(f"/members/acme/people/{colleague.uid}/second-factor")
+    assert browser(admin).post(path).status_code == 403
+    assert second_factor.has_one(colleague)
+    browser(manager).post(path)
 
     assert not second_factor.has_one(colleague)
     event = AuditEvent.objects.get(action="user.remove_second_factor")
-    assert (event.actor_label, event.object_label) == (admin.email, colleague.email)
+    assert (event.actor_label, event.object_label) == (manager.email, colleague.email)
+
+
+def test_a_manager_does_not_take_away_their_own_without_its_code(
+    manager: User, browser: Browser
+) -> None:
+    enrolled(manager)
+
+    path = f"/members/_deployment/people/{manager.uid}/second-factor"
+    assert browser(manager).post(path).status_code == 403
+    assert second_factor.has_one(manager)
 
 
 def test_the_last_manager_is_helped_by_the_command(
