@@ -107,11 +107,12 @@ def difference(left: Side, right: Side, affected: Affected | None = None) -> Dif
         written = diff.semantic(left.tree, right.tree, root, known)
     if left.effective is not None and right.effective is not None:
         running = diff.between(left.effective, right.effective, root, known)
-    changes: Sequence[diff.Change] = (written if running is None else running) or []
+    differ = left.source != right.source
+    changes: Sequence[diff.Change] | None = written if running is None else running
+    if changes is None and not differ:
+        changes = ()
     pipeline = right.effective.pipeline if right.effective else []
-    said = summarise(
-        changes, pipeline, root, known, affected, texts_differ=left.source != right.source
-    )
+    said = summarise(changes, pipeline, root, known, affected, texts_differ=differ)
     return Difference(written, running, said)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import groupby
 from typing import Literal
 
 from dataplane.core.config.lines import common
@@ -82,14 +83,10 @@ def _hunk(base: tuple[str, ...], theirs: tuple[str, ...], mine: tuple[str, ...])
 def _joined(hunks: Sequence[Hunk]) -> list[Hunk]:
     """Neighbours that nobody changed as one."""
     found: list[Hunk] = []
-    for hunk in hunks:
-        if found and hunk.outcome == found[-1].outcome == "same":
-            last = found.pop()
-            hunk = Hunk(
-                "same",
-                last.base + hunk.base,
-                last.theirs + hunk.theirs,
-                last.mine + hunk.mine,
-            )
-        found.append(hunk)
+    for is_same, group in groupby(hunks, key=lambda hunk: hunk.outcome == "same"):
+        if is_same:
+            lines = tuple(line for hunk in group for line in hunk.base)
+            found.append(Hunk("same", lines, lines, lines))
+        else:
+            found += group
     return found

@@ -166,7 +166,7 @@ def _affected(
     known = components()
     root = registry(known)
     right = effective_of(after)
-    changes = between(effective_of(before), right, root, known) if before else []
+    changes = between(effective_of(before), right, root, known) if before else None
     said = summarise(changes, right.pipeline, root, known)
     return {
         "tenant": tenant.uid,
@@ -190,7 +190,7 @@ def _compared(proposal: Proposal, by: Actor) -> Comparison:
 def _diff_json(found: Comparison) -> dict[str, Any]:
     return {
         "unified": found.unified,
-        "written": [asdict(change) for change in found.written or []],
+        "written": None if found.written is None else [asdict(change) for change in found.written],
         "summary": list(found.summary.sentences),
         "impact": list(found.summary.impact),
     }

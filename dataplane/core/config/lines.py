@@ -10,7 +10,10 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-MAX_EDITS = 400  # beyond, what lies between the common ends is one replacement
+# What a comparison may cost, in steps of its search: of all lines, and of the words of all changed
+# lines together. Beyond, what lies between the common ends is one replacement.
+LINE_STEPS = 200_000
+WORD_STEPS = 200_000
 _WORD = re.compile(r"\w+|\s+|.", re.DOTALL)
 Marks = tuple[tuple[int, int], ...]
 Kind = Literal["same", "changed", "removed", "added"]
@@ -36,12 +39,14 @@ def rows(left: str, right: str) -> list[Row]:
     """Both texts in full, line by line, comments included."""
     ours, theirs = left.splitlines(), right.splitlines()
     found: list[Row] = []
-    i = j = 0
-    for a, b in [*common(ours, theirs), (len(ours), len(theirs))]:
-        found += _gap(ours[i:a], theirs[j:b], i, j)
+    meetings = [*common(ours, theirs), (len(ours), len(theirs))]
+    before = [(0, 0), *((a + 1, b + 1) for a, b in meetings)]
+    changed = sum(min(a - i, b - j) for (i, j), (a, b) in zip(before, meetings, strict=False))
+    steps = WORD_STEPS // max(changed, 1)
+    for (i, j), (a, b) in zip(before, meetings, strict=False):
+        found += _gap(ours[i:a], theirs[j:b], (i, j), steps)
         if a < len(ours):
             found.append(Row("same", a + 1, ours[a], b + 1, theirs[b]))
-        i, j = a + 1, b + 1
     return found
 
 
@@ -61,8 +66,13 @@ def unified(found: Sequence[Row]) -> Iterator[str]:
     yield from added
 
 
-def common(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
-    """Index pairs of a longest common subsequence, in order."""
+def common(
+    left: Sequence[str], right: Sequence[str], steps: int = LINE_STEPS
+) -> list[tuple[int, int]]:
+    """Index pairs of a longest common subsequence, in order.
+
+    steps: what finding it may cost; only the common ends where it costs more.
+    """
     head = 0
     while head < min(len(left), len(right)) and left[head] == right[head]:
         head += 1
@@ -71,25 +81,28 @@ def common(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
         tail += 1
     ours, theirs = left[head : len(left) - tail], right[head : len(right) - tail]
     pairs = [(index, index) for index in range(head)]
-    pairs += [(head + i, head + j) for i, j in _shortest_edit(ours, theirs)]
+    pairs += [(head + i, head + j) for i, j in _shortest_edit(ours, theirs, steps)]
     ends = range(tail, 0, -1)
     return pairs + [(len(left) - index, len(right) - index) for index in ends]
 
 
-def _shortest_edit(left: Sequence[str], right: Sequence[str]) -> list[tuple[int, int]]:
+def _shortest_edit(left: Sequence[str], right: Sequence[str], steps: int) -> list[tuple[int, int]]:
     """Myers: the furthest reaching path for each number of edits, then the way back."""
     reached = {1: 0}
     trail: list[dict[int, int]] = []
-    for edits in range(min(len(left) + len(right), MAX_EDITS) + 1):
+    for edits in range(len(left) + len(right) + 1):
         trail.append(dict(reached))
         for diagonal in range(-edits, edits + 1, 2):
-            x = _begin(reached, diagonal, edits)
+            start = x = _begin(reached, diagonal, edits)
             y = x - diagonal
             while x < len(left) and y < len(right) and left[x] == right[y]:
                 x, y = x + 1, y + 1
             reached[diagonal] = x
+            steps -= 1 + x - start
             if x >= len(left) and y >= len(right):
                 return _way_back(trail, len(left), len(right))
+        if steps < 0:
+            break
     return []
 
 
@@ -116,8 +129,14 @@ def _way_back(trail: Sequence[dict[int, int]], x: int, y: int) -> list[tuple[int
     return pairs[::-1]
 
 
-def _gap(left: Sequence[str], right: Sequence[str], i: int, j: int) -> Iterator[Row]:
-    """Lines that have no counterpart: paired as changed, the rest removed or added."""
+def _gap(
+    left: Sequence[str], right: Sequence[str], at: tuple[int, int], steps: int
+) -> Iterator[Row]:
+    """Lines that have no counterpart: paired as changed, the rest removed or added.
+
+    at: indices of the first on each side. steps: what comparing two of them may cost.
+    """
+    i, j = at
     for index in range(max(len(left), len(right))):
         if index >= len(right):
             yield Row("removed", i + index + 1, left[index])
@@ -125,14 +144,14 @@ def _gap(left: Sequence[str], right: Sequence[str], i: int, j: int) -> Iterator[
             yield Row("added", right_line=j + index + 1, right=right[index])
         else:
             ours, theirs = left[index], right[index]
-            marks = _marks(ours, theirs)
+            marks = _marks(ours, theirs, steps)
             yield Row("changed", i + index + 1, ours, j + index + 1, theirs, *marks)
 
 
-def _marks(left: str, right: str) -> tuple[Marks, Marks]:
+def _marks(left: str, right: str, steps: int) -> tuple[Marks, Marks]:
     """What differs inside two lines, by words."""
     ours, theirs = _WORD.findall(left), _WORD.findall(right)
-    pairs = common(ours, theirs)
+    pairs = common(ours, theirs, steps)
     return _unpaired(ours, {i for i, _ in pairs}), _unpaired(theirs, {j for _, j in pairs})
 
 

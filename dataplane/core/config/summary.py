@@ -21,6 +21,9 @@ from dataplane.core.money import Rates
 
 COMMENTS_ONLY = "Comments only; nothing that runs changes"
 NOTHING = "Nothing changes"
+UNKNOWN = "What would change is unknown: one of the two has errors, or none was in force"
+MOST_SENTENCES = 200
+LONGEST_VALUE = 200  # characters
 _ORDINALS = {1: "1st", 2: "2nd", 3: "3rd", 21: "21st", 22: "22nd", 23: "23rd", 31: "31st"}
 
 
@@ -51,7 +54,7 @@ class Summary:
 
 
 def summarise(
-    changes: Sequence[Change],
+    changes: Sequence[Change] | None,
     pipeline: Sequence[str],
     root: Key,
     components: Mapping[str, Declaration],
@@ -59,7 +62,12 @@ def summarise(
     *,
     texts_differ: bool = False,
 ) -> Summary:
-    """pipeline: the effective one after the change; texts_differ: comments count as a change."""
+    """changes: None where they cannot be told, which is never the same as no change.
+
+    pipeline: the effective one after the change; texts_differ: comments count as a change.
+    """
+    if changes is None:
+        return Summary((UNKNOWN,), ())
     gone_or_new = {change.component for change in changes if change.op in ("add", "remove")
                    and change.path.startswith("/pipeline/")}  # fmt: skip
     said = []
@@ -68,6 +76,9 @@ def summarise(
             said.append(_entry(change, pipeline, components))
         elif change.component not in gone_or_new:
             said.append(_leaf(change, root))
+    if len(said) > MOST_SENTENCES:
+        more = len(said) - MOST_SENTENCES
+        said[MOST_SENTENCES:] = [f"And {_count(more, 'more change')}"]
     if not changes:
         said.append(COMMENTS_ONLY if texts_differ else NOTHING)
     impact = tuple(dict.fromkeys(flag for change in changes for flag in change.impact))
@@ -126,11 +137,10 @@ def _shown(value: Any, key: Key | None) -> str:
 
 
 def _plain(value: Any) -> str:
-    if isinstance(value, str):
-        return value
     if isinstance(value, float | Decimal):
         return f"{value:g}"
-    return msgspec.json.encode(value).decode()
+    text = value if isinstance(value, str) else msgspec.json.encode(value).decode()
+    return text if len(text) <= LONGEST_VALUE else f"{text[:LONGEST_VALUE]}…"
 
 
 def _consequence(change: Change, key: Key | None) -> str:

@@ -64,6 +64,22 @@ def test_a_diff_ends_with_2_when_something_differs(
     assert main(["diff", "--effective", str(document), "--target", "tenant/orchid"]) == 0
 
 
+def test_a_diff_of_a_text_with_errors_says_that_what_would_run_is_unknown(
+    document: Path, deployment: Tenant, admin: User, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_version(document_of(deployment), "pipeline: [format]\n", "first", admin)
+    document.write_text(WRONG)
+    ends = [
+        main(["diff", *more, str(document), "--target", "tenant/orchid"])
+        for more in ([], ["--effective"])
+    ]
+
+    said = capsys.readouterr().out
+    assert ends == [2, 3]
+    assert said.count("What would change is unknown") == 2
+    assert "nothing that runs changes" not in said
+
+
 def test_bytes_that_are_no_text_are_refused_for_a_target_as_they_are_without_one(
     document: Path, deployment: Tenant, capsys: pytest.CaptureFixture[str]
 ) -> None:

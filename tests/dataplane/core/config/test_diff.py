@@ -11,11 +11,20 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dataplane.core.config.diff import Change, between, semantic
-from dataplane.core.config.lines import MAX_EDITS, Row, common, rows, unified
+from dataplane.core.config.lines import LINE_STEPS, WORD_STEPS, Row, common, rows, unified
 from dataplane.core.config.parse import parse
 from dataplane.core.config.registry import registry
 from dataplane.core.config.resolve import Effective
-from dataplane.core.config.summary import COMMENTS_ONLY, NOTHING, Affected, Summary, summarise
+from dataplane.core.config.summary import (
+    COMMENTS_ONLY,
+    LONGEST_VALUE,
+    MOST_SENTENCES,
+    NOTHING,
+    UNKNOWN,
+    Affected,
+    Summary,
+    summarise,
+)
 from dataplane.core.money import Rates
 from tests.dataplane.core.config.checking import RUNNABLE, checked
 
@@ -117,10 +126,43 @@ def test_what_two_documents_write_differs_leaf_by_leaf() -> None:
     assert units["/components/mask/keep_recent"] == "outputs"
 
 
-def test_texts_without_a_line_in_common_are_one_replacement() -> None:
-    left, right = ([f"{side}{index}" for index in range(MAX_EDITS)] for side in "lr")
+def test_texts_that_differ_too_much_are_one_replacement_between_their_common_ends() -> None:
+    many = LINE_STEPS // 300
+    left, right = (["head", *(f"{side}{n}" for n in range(many)), "tail"] for side in "lr")
 
-    assert common(left, right) == []
+    assert common(left, right) == [(0, 0), (many + 1, many + 1)]
+
+
+def test_the_search_for_common_lines_costs_no_more_than_its_steps() -> None:
+    """Texts that are long runs of one line are the dearest: each edit slides through all."""
+    looked_at = 0
+
+    class Line(str):
+        def __eq__(self, other: object) -> bool:
+            nonlocal looked_at
+            looked_at += 1
+            return super().__eq__(other)
+
+        __hash__ = str.__hash__
+
+    left = [Line(line) for line in "x" + "a" * 3_000 + "y"]
+    right = [Line(line) for line in "z" + "aab" * 1_000 + "w"]
+
+    common(left, right, steps=5_000)
+
+    assert looked_at < 4 * (5_000 + len(left))
+
+
+def test_words_are_marked_in_a_change_of_a_few_lines_and_not_in_one_of_thousands() -> None:
+    left = [f"keep {n} of the newest outputs" for n in range(WORD_STEPS // 10)]
+    right = [f"leave {n} of the oldest outputs" for n in range(WORD_STEPS // 10)]
+
+    few = rows("\n".join(left[:3]), "\n".join(right[:3]))
+    many = rows("\n".join(left), "\n".join(right))
+
+    assert few[0].left_marks == ((0, 4), (14, 20))
+    assert len(many) == len(left)
+    assert many[0].left_marks == ((0, len(left[0]) - len(" outputs")),)
 
 
 def test_a_number_written_differently_is_no_difference() -> None:
@@ -242,3 +284,20 @@ def test_a_change_that_breaks_no_prefix_costs_nothing_once() -> None:
     found = told("mode: observe\n", "mode: sync\n", Affected(1, 1, 0))
 
     assert found.sentences[-1] == "Affects 1 tenant, 1 node and 0 running sessions"
+
+
+def test_what_cannot_be_told_is_unknown_and_never_no_change() -> None:
+    found = summarise(None, (), ROOT, PARTS, Affected(1, 1, 1), texts_differ=True)
+
+    assert found.sentences == (UNKNOWN,)
+    assert (found.impact, found.one_time_usd) == ((), None)
+
+
+def test_a_summary_is_bounded_in_sentences_and_in_each_of_them() -> None:
+    many = [Change(f"/force_model/{n}", "change", "a", "b" * 9_000) for n in range(900)]
+
+    found = summarise(many, (), ROOT, PARTS)
+
+    assert len(found.sentences) == MOST_SENTENCES + 1
+    assert found.sentences[-1] == f"And {900 - MOST_SENTENCES} more changes"
+    assert len(found.sentences[0]) < 2 * LONGEST_VALUE
