@@ -66,6 +66,16 @@ def codex(home: Path, url: str, key: str) -> Mapping[str, str]:
     return {"OPENAI_API_KEY": PROVIDER_KEY}
 
 
+def codex_with_websockets(home: Path, url: str, key: str) -> Mapping[str, str]:
+    """As its built-in provider is, which has them."""
+    found = codex(home, url, key)
+    file = home / ".codex/config.toml"
+    name = 'name = "Headrace"\n'
+    text = file.read_text(encoding="utf-8").replace(name, name + "supports_websockets = true\n")
+    file.write_text(text, encoding="utf-8")
+    return found
+
+
 OPENCODE_FOR_A_TEST = {
     "model": "anthropic/claude-sonnet-5",
     "autoupdate": False,

@@ -7,6 +7,7 @@ import json
 import re
 import subprocess
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +16,7 @@ import pytest_asyncio
 
 from dataplane.simulator import Simulator
 from dataplane.simulator.provider import Request
-from tests.agents.clients import AGENTS, PROGRAMS, Agent, environment
+from tests.agents.clients import AGENTS, PROGRAMS, Agent, codex_with_websockets, environment
 from tests.agents.tap import Tap
 from tests.journeys.deployment import Deployment
 from tests.patience import PATIENCE_S
@@ -28,7 +29,7 @@ pytestmark = [
 
 MARKER = re.compile(rb"(?:<|\\u003c){2}cg:[0-9a-z]{8}", re.IGNORECASE)
 DONE = "What was asked for is done."
-PASSING = tuple(each for each in AGENTS if each.name != "codex")  # its streams pass untouched
+
 RECOVERY = {"type": "tool_use", "name": "context_guru_expand", "input": {"id": {"$marker": 0}}}
 RECOVERED_AFTER = 3  # requests
 
@@ -92,7 +93,7 @@ async def finished(agent: Agent, home: Path, tap: Tap, key: str) -> str:
     return said
 
 
-@pytest.mark.parametrize("agent", PASSING, ids=lambda agent: agent.name)
+@pytest.mark.parametrize("agent", AGENTS, ids=lambda agent: agent.name)
 async def test_an_agent_finishes_through_the_gateway_and_never_sees_a_recovery(
     agent: Agent, provider: Simulator, gateway: Deployment, tmp_path: Path
 ) -> None:
@@ -123,6 +124,21 @@ async def test_an_agent_finishes_through_the_gateway_and_never_sees_a_recovery(
         assert b"context_guru" not in seen
         assert not MARKER.search(seen)
     assert gateway.stats()["bounces"] - bounces == 1
+
+
+async def test_codex_goes_on_over_http_where_it_finds_no_websocket(
+    provider: Simulator, gateway: Deployment, tmp_path: Path
+) -> None:
+    agent = next(each for each in AGENTS if each.name == "codex")
+    provider.play(Model([{"content": DONE}]).of(agent))
+
+    async with Tap(gateway.url) as tap:
+        said = await finished(
+            replace(agent, set_up=codex_with_websockets), tmp_path, tap, gateway.key
+        )
+
+    assert DONE in said
+    assert [(each.method, each.status) for each in tap.exchanged] == [("GET", 426), ("POST", 200)]
 
 
 def _holds(body: bytes, text: str) -> bool:
