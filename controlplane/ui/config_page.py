@@ -59,4 +59,12 @@ def tabs(opened: Opened, current: str) -> tuple[Tab, ...]:
 
 def answer(opened: Opened) -> Answer | None:
     """What the nodes say; of a tenant's document only, the others reach them through tenants."""
-    return answer_of(acknowledgement(opened.tenant)) if opened.tenant else None
+    if opened.tenant is None:
+        return None
+    said, version = acknowledgement(opened.tenant), opened.version
+    return answer_of(
+        said,
+        opened.tenant,
+        own=version.number if version else None,
+        source=version.source if version else "",
+    )

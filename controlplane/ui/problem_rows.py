@@ -54,7 +54,10 @@ class Suggested(msgspec.Struct, frozen=True):
 
 
 class Told(msgspec.Struct, frozen=True):
-    """The part of a problem (04 section 2.4) that a person reads."""
+    """The part of a problem (04 section 2.4) that a person reads.
+
+    written: where its value was written, when that is another text than the one at hand.
+    """
 
     code: str
     message: str
@@ -67,6 +70,7 @@ class Told(msgspec.Struct, frozen=True):
     reason: str | None = None
     replacement: Written = Written()
     suggestions: tuple[Suggested, ...] = ()
+    written: str = ""
 
 
 def rows(
@@ -141,8 +145,8 @@ def _range(told: Told, offsets: Offsets) -> tuple[int | None, int | None]:
 def _place(told: Told) -> str:
     """line:column as an editor counts them, or the path when the value comes from elsewhere."""
     if told.line is not None:
-        return f"line {told.line}:{told.column}"
-    return told.path or "whole document"
+        return f"line {told.line}" + (f":{told.column}" if told.column else "")
+    return told.written or told.path or "whole document"
 
 
 def tally(listed: Iterable[ProblemRow]) -> str:

@@ -10,6 +10,7 @@ from django.db.models import Count, Q
 
 from controlplane.accounts.models import Tenant, Upstream, User
 from controlplane.accounts.queries import chosen_upstreams, upstreams_by_dialect, visible_tenants
+from controlplane.configs.refused import placed
 from controlplane.fleet import running
 from controlplane.fleet.queries import Acknowledgement
 from controlplane.ui import numerals, problem_rows
@@ -79,7 +80,10 @@ def _loss(stats: Stats) -> tuple[str, bool]:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What the nodes say about the newest version: a chip, and problems when they refuse it."""
+    """What the nodes say about the newest version: a chip, and problems when they refuse it.
+
+    is_running: it may be called live.
+    """
 
     word: str
     icon: str
@@ -88,8 +92,15 @@ class Answer:
     sentence: str = ""
     problems: tuple[problem_rows.ProblemRow, ...] = ()
 
+    @property
+    def is_running(self) -> bool:
+        return self.tone == "ok"
 
-def answer_of(said: Acknowledgement) -> Answer:
+
+def answer_of(
+    said: Acknowledgement, tenant: Tenant, *, own: int | None = None, source: str = ""
+) -> Answer:
+    """own, source: the version of its document that is read beside the answer, and its text."""
     if said.status == "ack":
         where = "this node" if said.nodes == 1 else plural(said.nodes, "node")
         return Answer(f"running on {where}", "ok", "ok", said.answered_at)
@@ -102,7 +113,7 @@ def answer_of(said: Acknowledgement) -> Answer:
         "alarm",
         said.answered_at,
         f"The node refused published version {said.version} and {serving}.",
-        problem_rows.rows(said.problems),
+        problem_rows.rows(placed(said.problems, tenant, own=own), source),
     )
 
 

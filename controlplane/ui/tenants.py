@@ -78,7 +78,7 @@ def tenant_page(
         "slug": slug,
         "shown": shown,
         "pipeline": revision.effective["pipeline"] if revision else (),
-        "answer": answer_of(acknowledgement(tenant)),
+        "answer": answer_of(acknowledgement(tenant), tenant),
         "key_rows": key_rows(tenant),
         "key_form": KeyForm(),
         "binding_rows": binding_rows(tenant),

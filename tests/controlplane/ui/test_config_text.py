@@ -13,6 +13,7 @@ from controlplane.configs.actions import save_version
 from controlplane.configs.documents import document_of
 from controlplane.configs.drafts import draft_of
 from controlplane.ui.forms import MAX_SOURCE
+from tests.controlplane.ui.answering import answered
 from tests.controlplane.ui.conftest import Browser
 
 RIGHT = "# ours\npipeline:\n  - mask   # the newest stay\n"
@@ -89,8 +90,44 @@ def test_a_valid_text_becomes_the_next_version(client: Client, tenant: Tenant) -
     assert head
     assert head.source == RIGHT
     page = client.get("/config/orchid").content.decode()
-    assert "version 1 is live" in page
+    assert "version 1 is in force" in page
     assert shown_text(page) == RIGHT
+    answered(tenant, status="ack")
+    assert "version 1 is live" in client.get("/config/orchid").content.decode()
+
+
+@pytest.mark.parametrize("page", ["", "/versions"])
+def test_a_version_that_a_node_refuses_is_not_called_live(
+    client: Client, tenant: Tenant, page: str
+) -> None:
+    saved(client, RIGHT)
+    answered(tenant, status="nack")
+
+    shown = client.get(f"/config/orchid{page}").content.decode()
+
+    assert "refused by the node" in shown
+    assert not re.search(r"\blive\b(?!-)", re.sub(r"<script.*?</script>|<[^>]+>", " ", shown))
+
+
+@pytest.mark.parametrize(
+    ("path", "place"),
+    [
+        ("/components/mask/keep_recent", "line 4"),
+        ("/pipeline/0", "line 1"),
+        ("/components/mask/min_tokens", "server_default@v1:line"),
+        ("/nowhere/at/all", "/nowhere/at/all"),
+    ],
+)
+def test_a_refusal_by_a_node_points_at_the_line_that_wrote_the_value(
+    client: Client, tenant: Tenant, path: str, place: str
+) -> None:
+    saved(client, "pipeline: [mask]\ncomponents:\n  mask:\n    keep_recent: 4\n")
+    problem = {"code": "config.above_max", "severity": "error", "path": path, "message": "No."}
+    answered(tenant, status="nack", errors=[problem])
+
+    shown = client.get("/config/orchid").content.decode()
+
+    assert f'<span class="tab">{place}' in shown
 
 
 def test_a_wrong_text_comes_back_with_each_problem_at_its_place(

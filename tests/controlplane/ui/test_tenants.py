@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
-from datetime import UTC, datetime
 
 import pytest
 from django.test import Client
@@ -15,8 +14,9 @@ from controlplane.accounts.models import DataPlaneKey, Organisation, Tenant, Use
 from controlplane.accounts.queries import chosen_upstreams
 from controlplane.accounts.upstreams import create_upstream
 from controlplane.audit.models import AuditEvent
-from controlplane.fleet.models import NodeAck, PublishedResource
+from controlplane.fleet.models import PublishedResource
 from dataplane.core.config import resource
+from tests.controlplane.ui.answering import answered
 from tests.controlplane.ui.conftest import Browser
 from tests.fakes.node import FakeNode, busy
 
@@ -154,22 +154,6 @@ def test_a_document_that_nobody_wrote_is_the_deployments(
     assert "this tenant has written none of its own" in page
 
 
-def answered(tenant: Tenant, **answer: object) -> None:
-    """A node's answer to the newest published version of the tenant."""
-    newest = PublishedResource.objects.get(type=resource.TENANT, name=tenant.uid)
-    NodeAck.objects.create(
-        node_id="node-a",
-        boot_id="boot",
-        type=newest.type,
-        name=newest.name,
-        epoch=newest.epoch,
-        version=newest.version,
-        hash=newest.hash,
-        answered_at=datetime(2026, 11, 30, 14, 27, tzinfo=UTC),
-        **answer,
-    )
-
-
 def test_the_page_says_what_the_node_runs_and_since_when(
     browser: Browser, admin: User, tenant: Tenant
 ) -> None:
@@ -205,7 +189,7 @@ def test_a_node_that_refuses_is_shown_with_its_problems(
     assert "refused by the node" in page
     assert "still serves version 4" in page
     assert "There is no component msk." in page
-    assert "/pipeline/0" in page
+    assert "server_default@v1:line" in page
 
 
 # ---- keys and upstreams -----------------------------------------------------------------------
