@@ -23,7 +23,8 @@ from dataplane.adapters.stores import StoreSet
 from dataplane.adapters.telemetry import Telemetry
 from dataplane.core.asked import Asked
 from dataplane.core.effects import Effect, OpenTurn, PastTurn, SessionView
-from dataplane.core.exchange import Exchange, Outgoing
+from dataplane.core.exchange import Exchange
+from dataplane.core.outgoing import Outgoing
 from dataplane.core.plan import Plan
 
 log = logging.getLogger("headrace.observing")

@@ -24,12 +24,13 @@ from dataplane.adapters.ticket import Ticket
 from dataplane.adapters.upstream import Response, UpstreamClient, UpstreamError
 from dataplane.core import bypass
 from dataplane.core.asked import Asked
-from dataplane.core.exchange import Exchange, Outgoing
+from dataplane.core.exchange import Exchange
 from dataplane.core.expand.opening import open_relay
 from dataplane.core.expand.plain import PlainRelay
 from dataplane.core.expand.relay import Answer, Deliver, Relay
 from dataplane.core.keepalive.gates import Ended
 from dataplane.core.lineage import Lineages
+from dataplane.core.outgoing import Outgoing
 from dataplane.core.resend import REFUSALS_OF_A_BODY, Resends
 from dataplane.core.wire import stored_state
 from dataplane.core.wire.message import Dialect
@@ -116,6 +117,7 @@ class _Carrying:
         self._sent_at = 0.0
         self._is_kept_alive = ticket.tenant.plan.cache.keepalive
         self._warm: Warm | None = None
+        self._links = False
         self._succeeded = False
         self.refused: RefusedError | None = None
 
@@ -209,6 +211,7 @@ class _Carrying:
         response = await self._send(outgoing.body)
         if response.status in REFUSALS_OF_A_BODY:
             response = await self._retried(response, outgoing)
+        self._links = outgoing.links
         self._ticket.record.upstream_ms = (time.perf_counter() - self._sent_at) * 1000
         if outgoing.bypassed == bypass.OBSERVE.name:
             self._observe(outgoing)
@@ -218,6 +221,7 @@ class _Carrying:
             verdict = await self._round(response, answer)
             while isinstance(verdict, Answer):
                 response, verdict = await self._continue(verdict, answer)
+            await self._link(self._relay)
             await answer.finish(verdict)
             self._succeeded = response.is_success and self._ticket.record.outcome == "ok"
         finally:
@@ -270,8 +274,7 @@ class _Carrying:
             status=response.status,
             content_type=response.content_type,
             interceptable=outgoing.intercepts,
-            stores=outgoing.stores,
-            declared=outgoing.declares,
+            terms=outgoing.terms,
         )
 
     async def _round(self, response: Response, answer: ClientAnswer) -> Deliver | Answer:
@@ -280,11 +283,30 @@ class _Carrying:
         decoder = Decoder(response.content_encoding if answer.decodes else "")
         try:
             async for chunk in response.chunks():
-                await answer.write(relay.feed(decoder.feed(chunk)))
+                out = relay.feed(decoder.feed(chunk))
+                await self._link(relay)
+                await answer.write(out)
         except (UpstreamError, ValueError) as error:
             complete = False
             log.warning("cg.upstream_cut route=%s %s", self._ticket.route.name, error)
         return relay.end_round(complete=complete)
+
+    async def _link(self, relay: Relay) -> None:
+        """Keep by which id an answer is gone on with, before the client learns how it ended."""
+        if not (self._links and relay.ended_as) or self._exchange is None:
+            return
+        self._links = False
+        names = (relay.shown_as or relay.ended_as, relay.ended_as)
+        try:
+            kept = await drive(
+                self._exchange.ended(*names, relay.handed_over), self._ticket.perform
+            )
+        except Exception as error:  # noqa: BLE001  logged below
+            logs.fault(log, "cg.response_link_failed route=%s", error, self._ticket.route.name)
+            return
+        if not kept:
+            tenant = self._ticket.record.tenant or "local"
+            log.warning("cg.response_link_failed tenant=%s the store refused it", tenant)
 
     async def _continue(
         self, verdict: Answer, answer: ClientAnswer

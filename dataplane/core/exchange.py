@@ -8,10 +8,12 @@ Source: 03-proxy-and-recovery.md 2.1, 2.7, 4.2 to 4.4, 5.5.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
-from dataplane.core import bypass, lifetime, pipeline
+from dataplane.core import bypass, chain, lifetime, pipeline
 from dataplane.core.asked import Asked
+from dataplane.core.chain import Link
+from dataplane.core.continuing import continued
 from dataplane.core.declaration import Gate
 from dataplane.core.effects import (
     Commit,
@@ -27,46 +29,24 @@ from dataplane.core.expand.recovery import CONTINUATION_MAX_BYTES, Recoveries, R
 from dataplane.core.expand.relay import Call, ToolResult
 from dataplane.core.lineage import prints_of
 from dataplane.core.located import located
+from dataplane.core.outgoing import Outgoing
 from dataplane.core.plan import Plan
 from dataplane.core.recovery_path import RecoveryPath, recovery_path
 from dataplane.core.report import RunReport
 from dataplane.core.resend import FREE
-from dataplane.core.rewritten import Rewritten, rewritten
+from dataplane.core.rewritten import rewritten
 from dataplane.core.run import Conditions, Run
 from dataplane.core.session import Identity, identify
 from dataplane.core.wire import envelope
 from dataplane.core.wire.decode import NoMessagesError, decode
 from dataplane.core.wire.message import Conversation, Dialect
-from dataplane.core.wire.spans import STRING, Span, UnparseableError, outline
-from dataplane.core.wire.splice import Edit, append_to_array, splice, string_literal
+from dataplane.core.wire.spans import Span, UnparseableError
+from dataplane.core.wire.splice import Edit, splice, string_literal
 
+# Requests that may be repaired, and whose model is given the tool.
+_OPEN = frozenset({None, bypass.SERVER_HISTORY})
 # Bodies that are compacted for their caller: no provider has cached what precedes them here.
 COMPACT_THREAD = "compact"
-
-
-@dataclass(slots=True)
-class Outgoing:
-    """What is sent upstream and how its answer must be treated.
-
-    intercepts: the answer may hold a recovery call that is answered here. declares: the tool for
-    it was added. compacted: the agent shortened its transcript since the previous turn. stores:
-    the provider keeps the answer. rewritten: what was changed, for a tenant whose texts are kept.
-    """
-
-    body: bytes
-    bypassed: str = ""
-    identity: Identity = field(default_factory=Identity)
-    model: str = ""
-    streams: bool = False
-    intercepts: bool = False
-    declares: bool = False
-    stores: bool = True
-    compacted: bool = False
-    cache_phase: str = lifetime.Phase.UNKNOWN.value
-    report: RunReport | None = None
-    emitted: frozenset[str] = frozenset()
-    stash_refused: int = 0
-    rewritten: tuple[Rewritten, ...] = ()
 
 
 @dataclass(slots=True)
@@ -100,6 +80,7 @@ class Exchange:
         self._recovery = Recovery(Scope(asked.tenant, asked.principal, ""), asked.at)
         self._restraint = FREE
         self._shaping: _Shaping | None = None
+        self._chain = chain.ALONE
         self.sent = b""
         self.pristine = b""
         self.turn: OpenTurn | None = None
@@ -148,7 +129,17 @@ class Exchange:
             return Outgoing(body, bypass.UNPARSEABLE.name)
         except NoMessagesError:
             return Outgoing(body, bypass.NO_MESSAGES.name)
-        return (yield from self._shaped(conversation))
+        return (yield from self._shaped((yield from self._joined(conversation))))
+
+    def _joined(self, conversation: Conversation) -> Core[Conversation]:
+        """The conversation, going on with the response that its provider can continue."""
+        scope, at = self._recovery.scope, self.asked.at
+        if not self.asked.stays_here:
+            self._chain = yield from chain.joined(scope, conversation, at)
+        self.pristine = chain.continuing(conversation, self._chain)
+        if self.pristine is conversation.body:
+            return conversation
+        return decode(self.asked.dialect, self.pristine)
 
     def _with_model(self, body: bytes) -> bytes:
         """The body with the model that the operator or the document prescribes, if any."""
@@ -166,8 +157,9 @@ class Exchange:
         self._recovery.scope = scope
         self._restraint = asked.restraint(scope.session)
         closed = self._bypass_of(conversation)
-        if closed is None:
-            conversation = yield from self._recovery.repaired(conversation)
+        is_open = closed in _OPEN
+        if is_open:
+            conversation = yield from self._recovery.repaired(conversation, self._chain.calls)
         life = lifetime.lifetime_of(
             asked.dialect.family, conversation.model, ("1h",) if conversation.offers_1h else ()
         )
@@ -175,17 +167,21 @@ class Exchange:
         view: SessionView = yield self.turn
         self.previous = view.previous
         outgoing = Outgoing(
-            self.pristine if closed else conversation.body,
+            conversation.body if is_open else self.pristine,
             bypassed=closed.name if closed else "",
             identity=identity,
             model=conversation.model,
             streams=conversation.streams,
             stores=conversation.value("store") != b"false",
-            compacted=lifetime.was_compacted(view.previous, len(conversation.messages)),
+            compacted=not self._chain.is_partial
+            and lifetime.was_compacted(view.previous, len(conversation.messages)),
         )
         path = self._path_of(conversation, closed, view.previous)
         outgoing.intercepts = path.watches and closed is not bypass.OBSERVE
-        if closed is None:
+        outgoing.answers = path.answers
+        outgoing.links = outgoing.intercepts and self._persists and self._chain.stores
+        outgoing.continued = self._chain.renamed
+        if is_open:
             self._shaping = _Shaping(conversation, view, life, outgoing, path)
             yield from self._rewrite(self._shaping)
         return outgoing
@@ -200,7 +196,7 @@ class Exchange:
         """closed: why the request is not shaped, None for one that may be."""
         return OpenTurn(
             scope,
-            len(conversation.messages),
+            0 if self._chain.is_partial else len(conversation.messages),
             self.asked.at,
             life.ttl_s,
             offered=self._path_of(conversation, closed).declares,
@@ -217,7 +213,8 @@ class Exchange:
         )
         if asked.stays_here:
             return Identity(identity.session, thread=COMPACT_THREAD)
-        if identity.thread:
+        identity = self._chain.owner(identity)
+        if identity.thread or self._chain.is_owners(identity):
             return identity
         lineage = asked.thread_of(identity.session, prints_of(conversation.messages))
         return identity._replace(thread=lineage)
@@ -243,7 +240,7 @@ class Exchange:
         the turn: a tools array that comes and goes would flip the whole cached prefix.
         """
         wanted = self._plan.host.inject_expand
-        keeps = closed is None and self._persists and not self.asked.stays_here
+        keeps = closed in _OPEN and self._persists and not self.asked.stays_here
         offers = wanted == "always" or (wanted == "auto" and self._plan.offloads_in_full)
         return recovery_path(
             conversation,
@@ -263,13 +260,14 @@ class Exchange:
         """The pipeline's changes, and where in the body they go."""
         conversation = shaping.conversation
         given = self._conditions(shaping)
-        state = pipeline.run(self._plan.steps, conversation.messages, given)
+        steps = () if shaping.outgoing.bypassed else self._plan.steps
+        state = pipeline.run(steps, conversation.messages, given)
         return state, located(conversation, state)
 
     def _written(self, shaping: _Shaping, state: Run, spans: dict[int, Span]) -> Outgoing:
         """The body with what still stands of the changes, and the tool that gives them back."""
         conversation, outgoing = shaping.conversation, shaping.outgoing
-        outgoing.report = state.report
+        outgoing.report = None if outgoing.bypassed else state.report
         if self.asked.captures:
             outgoing.rewritten = rewritten(conversation, state, spans)
         edits = [
@@ -300,18 +298,24 @@ class Exchange:
                 has_breakpoints=conversation.marks > 0,
                 reported=lifetime.was_reported(previous, life, self.asked.at),
             ),
-            cached_through=lifetime.cached_through(previous, len(conversation.messages)),
+            cached_through=self._cached_through(shaping),
             cache_is_cold=lifetime.is_cold(life, idle),
             persists=self._persists,
             recoverable=shaping.path.redeems
             or self.asked.stays_here
             or not host.recovery_require_path,
             stopped=self._plan.kill.no_new_offloads,
-            recovered=repair.answered_calls(conversation),
+            recovered=repair.answered_calls(conversation) | self._chain.calls.keys(),
             clock=self._clock,
             replay_only=self._restraint.replay_only,
             verbatim=self._restraint.verbatim,
         )
+
+    def _cached_through(self, shaping: _Shaping) -> int:
+        """Of a conversation that the provider holds, what a request brings is new to it."""
+        if self._chain.is_partial:
+            return -1
+        return lifetime.cached_through(shaping.view.previous, len(shaping.conversation.messages))
 
     def _commit(self, state: Run) -> Core[int]:
         """Write before emit: no marker leaves before its original is durable.
@@ -358,19 +362,23 @@ class Exchange:
         return (yield from self._recovery.answer(calls, room_bytes=room))
 
     def continuation(self, items: Iterable[bytes], *, is_last: bool = False) -> bytes:
-        """The next round's body: the one before with raw messages appended to its list.
+        """The next round's body.
 
-        Nothing before the end is touched, so the provider's cached prefix stays. is_last: no call
-        of ours could be answered after it, so the model is not given the tool any more.
+        is_last: no call of ours could be answered after it, so the model is not given the tool
+        any more.
         """
-        top, readable = outline(self.sent)
-        place = top[self.asked.dialect.list_name].value
-        if readable[place.start] == STRING:
-            told = b'{"role":"user","content":' + self.sent[place.start : place.end] + b"}"
-            edit = Edit(place, b"[" + b",".join((told, *items)) + b"]")
-        else:
-            edit = append_to_array(self.sent, place, items)
-        self.sent = splice(self.sent, [edit])
+        name, collects = self.asked.dialect.list_name, self._chain.collects
+        self.sent = continued(self.sent, name, items, collects=collects)
         if is_last and self._shaping is not None and self._shaping.path.declares:
             self.sent = envelope.withdraw_tool(self.sent, tool.DECLARED[self.asked.dialect])
         return self.sent
+
+    def ended(self, shown: str, ended: str, calls: Sequence[Call]) -> Core[bool]:
+        """Keep by which id an answer goes on, before the client learns the other one.
+
+        shown: the id that the client knows. ended: of the round that ended the answer. calls: of
+        ours that the client has to answer. False when it could not be kept.
+        """
+        scope = self._recovery.scope
+        links = self._chain.links(shown, Link(ended, scope.session, scope.thread), calls)
+        return (yield from chain.kept(scope, self.asked.at, links))

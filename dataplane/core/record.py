@@ -6,9 +6,9 @@ from collections import Counter
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from dataplane.core.exchange import Outgoing
 from dataplane.core.expand.recovery import Recoveries
 from dataplane.core.money import Rates
+from dataplane.core.outgoing import Outgoing
 from dataplane.core.report import RunReport
 from dataplane.core.rewritten import Rewritten
 from dataplane.core.wire.usage import Usage

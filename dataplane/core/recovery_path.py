@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
+from dataplane.core import bypass
 from dataplane.core.expand import tool
 from dataplane.core.wire.message import Conversation, Dialect
 
@@ -20,12 +21,14 @@ _ONE_CHOICE = frozenset({None, b"null", b"1"})  # of `n`; any other spelling may
 class RecoveryPath(NamedTuple):
     """declares: the recovery tool is added to this body. redeems: new markers may leave in it.
 
-    watches: a call of ours may come in the answer, so it is looked for.
+    watches: a call of ours may come in the answer, so it is looked for. answers: it can be
+    answered, because the answer is read here.
     """
 
     declares: bool = False
     redeems: bool = False
     watches: bool = False
+    answers: bool = True
 
 
 def recovery_path(
@@ -35,16 +38,19 @@ def recovery_path(
 
     offers: its configuration declares the tool where it can. always: also to a client that brings
     no tools. was_offered: an earlier turn of this very thread carried it, and its model may call
-    it again.
+    it again; where the provider holds that turn, it has to be there again.
     """
     is_read = answer_is_read_here(conversation)
     brought = tool.EXPAND in conversation.tool_names
-    wanted = offers and is_read and (always or bool(conversation.tool_names))
+    goes_on = was_offered and bypass.has_server_history(conversation)
+    wanted = offers and is_read and (always or goes_on or bool(conversation.tool_names))
     stands = brought or wanted
+    may_ask = is_read and conversation.tool_choice.lets_call(tool.EXPAND)
     return RecoveryPath(
         declares=wanted and not brought,
-        redeems=stands and is_read and conversation.tool_choice.lets_call(tool.EXPAND),
+        redeems=stands and may_ask and not _ends_where_nobody_knows(conversation),
         watches=stands or was_offered or _speaks_of_it(conversation),
+        answers=is_read,
     )
 
 
@@ -57,10 +63,23 @@ def _always(_: Conversation) -> bool:
     return True
 
 
+def _not_in_the_background(conversation: Conversation) -> bool:
+    """An answer that is made in the background is fetched later, by whoever knows its id."""
+    return conversation.value("background") != b"true"
+
+
+def _ends_where_nobody_knows(conversation: Conversation) -> bool:
+    """Whether the provider adds a round to a conversation whose answers it shall not keep is not
+    documented, so neither is what a second round would have to send.
+    """
+    named = conversation.value("conversation") not in {None, b"null"}
+    return named and conversation.value("store") == b"false"
+
+
 _READS: dict[Dialect, Callable[[Conversation], bool]] = {
     Dialect.ANTHROPIC: _always,
     Dialect.OPENAI_CHAT: _always,
-    Dialect.OPENAI_RESPONSES: _always,
+    Dialect.OPENAI_RESPONSES: _not_in_the_background,
 }
 
 

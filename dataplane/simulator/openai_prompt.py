@@ -7,7 +7,7 @@ results without their calls, repeated ids.
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import msgspec
@@ -49,19 +49,15 @@ def read_chat(body: bytes) -> Prompt:
     return _prompt(top, messages)
 
 
-def read_responses(body: bytes) -> Prompt:
-    """The prompt of a Responses body, or the provider's refusal."""
-    top = parse.top_members(body)
+def read_responses(top: Members, earlier: Sequence[Members] = ()) -> Prompt:
+    """The prompt of a Responses body with these members, or the provider's refusal.
+
+    earlier: the items of the conversation that it goes on with.
+    """
     _require(top, "model", "input")
-    if earlier := parse.text_of(top.get("previous_response_id")):
-        raise ProviderError(
-            f"Previous response with id '{earlier}' not found.",
-            param="previous_response_id",
-            code="previous_response_not_found",
-        )
     if parse.is_string(top["input"]):
-        return _prompt(top, [{"content": top["input"]}])
-    items = _each(top["input"], "input")
+        return _prompt(top, [*earlier, {"content": top["input"]}])
+    items = [*earlier, *_each(top["input"], "input")]
     _check_items(items)
     return _prompt(top, items)
 

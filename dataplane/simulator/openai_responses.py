@@ -2,74 +2,94 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from typing import Any
 
 import msgspec
 
 from dataplane.simulator import answer as say
+from dataplane.simulator import parse
 from dataplane.simulator.answer import Answer, Asked
 from dataplane.simulator.cache import CacheUse, StepCache, tokens_of
 from dataplane.simulator.openai_prompt import Prompt, read_responses
-from dataplane.simulator.script import Json, Round, markers_in
+from dataplane.simulator.parse import Members
+from dataplane.simulator.responses_events import events_of
+from dataplane.simulator.script import Json, markers_in
+from dataplane.simulator.stored import Stored, input_of
 
 _INCOMPLETE = {"max_tokens": "max_output_tokens", "refusal": "content_filter"}
+# What a response repeats of its request, and what it says where that says nothing.
+_REPEATED: Json = {
+    "instructions": None,
+    "metadata": {},
+    "parallel_tool_calls": True,
+    "previous_response_id": None,
+    "reasoning": {"effort": None, "summary": None},
+    "store": True,
+    "temperature": 1.0,
+    "text": {"format": {"type": "text"}},
+    "tool_choice": "auto",
+    "tools": [],
+    "top_p": 1.0,
+    "truncation": "disabled",
+}
 
 
-def responses(asked: Asked, cache: StepCache) -> Answer:
+def responses(asked: Asked, cache: StepCache, stored: Stored) -> Answer:
     """POST /v1/responses."""
-    prompt = read_responses(asked.body)
+    top = parse.top_members(asked.body)
+    earlier = stored.before(asked.credential, top)
+    prompt = read_responses(top, earlier)
     content = say.content_of(
         asked.wanted,
         say.default_text(prompt.messages, tokens_of(len(prompt.rendered))),
-        lambda: _markers(asked.body),
+        lambda: markers_in(msgspec.json.encode([earlier, top["input"]])),
     )
     use = cache.use(
         asked.owner(prompt.model), prompt.rendered, asked.now, lifetime_s=prompt.lifetime_s
     )
     usage = say.with_override(_usage(use, content), asked.wanted.usage)
     output = [_item(block, f"{asked.serial:08d}_{n}") for n, block in enumerate(content)]
-    response = _response(asked, prompt, output) | {"usage": usage}
+    response = _response(asked, prompt, top, output) | {"usage": usage}
     reason = _INCOMPLETE.get(say.stop_reason_of(asked.wanted, content))
     if reason is not None:
         response |= {"status": "incomplete", "incomplete_details": {"reason": reason}}
+    stored.keep(asked.credential, top, input_of(top), response)
     if prompt.stream:
-        return say.sse_answer(list(_events(response, asked.wanted)))
+        return say.sse_answer(list(events_of(response, asked.wanted)))
+    if parse.is_true(top.get("background")):
+        response |= {"status": "queued", "output": [], "usage": None}
     return say.json_answer(response)
-
-
-def _markers(body: bytes) -> list[str]:
-    return markers_in(msgspec.json.decode(body, type=dict[str, msgspec.Raw])["input"])
 
 
 def _usage(use: CacheUse, content: list[Json]) -> Json:
     output = say.output_tokens(content)
+    thought = [block for block in content if block.get("type") in {"thinking", "reasoning"}]
     return {
         "input_tokens": use.total,
         "input_tokens_details": {"cached_tokens": use.read, "cache_write_tokens": use.written},
         "output_tokens": output,
-        "output_tokens_details": {"reasoning_tokens": 0},
+        "output_tokens_details": {"reasoning_tokens": say.output_tokens(thought) * bool(thought)},
         "total_tokens": use.total + output,
     }
 
 
-def _response(asked: Asked, prompt: Prompt, output: list[Json]) -> Json:
+def _response(asked: Asked, prompt: Prompt, top: Members, output: list[Json]) -> Json:
     return {
         "id": f"resp_sim_{asked.serial:08d}",
         "object": "response",
         "created_at": int(asked.now),
         "status": "completed",
+        "background": parse.is_true(top.get("background")),
         "error": None,
         "incomplete_details": None,
-        "instructions": None,
-        "metadata": {},
         "model": prompt.model,
         "output": output,
-        "parallel_tool_calls": True,
-        "temperature": 1.0,
-        "tool_choice": "auto",
-        "tools": [],
-        "top_p": 1.0,
+        **{name: _value(top.get(name), default) for name, default in _REPEATED.items()},
     }
+
+
+def _value(written: msgspec.Raw | None, default: Any) -> Any:
+    return default if written is None or parse.is_null(written) else written
 
 
 def _item(block: Json, suffix: str) -> Json:
@@ -82,7 +102,7 @@ def _item(block: Json, suffix: str) -> Json:
                 "id": f"msg_sim_{suffix}",
                 "status": "completed",
                 "role": "assistant",
-                "content": [part],
+                "content": [{**part, "logprobs": []}],
             }
         case "tool_use":
             return {
@@ -98,76 +118,7 @@ def _item(block: Json, suffix: str) -> Json:
             item = {"type": "reasoning", "id": f"rs_sim_{suffix}", "summary": summary}
             encrypted = {"encrypted_content"} & block.keys()
             return item | {name: block[name] for name in encrypted}
+        case "custom_tool_call":
+            made = {"id": f"ctc_sim_{suffix}", "call_id": f"call_sim_{suffix}"}
+            return {**made, "status": "completed", "input": "", **block}
     return block
-
-
-def _events(response: Json, wanted: Round) -> Iterator[bytes]:
-    """The stream of a response, numbered, with the scripted error in it where there is one."""
-    body = list(_body_events(response, wanted))
-    error = wanted.error_event
-    if error is not None:
-        shape = {"type": "error", "code": error.type, "message": error.message, "param": None}
-        events = [*body[: error.after], shape]
-    else:
-        events = [*body, {"type": f"response.{response['status']}", "response": response}]
-    for number, event in enumerate(events):
-        yield say.named_event({**event, "sequence_number": number})
-
-
-def _body_events(response: Json, wanted: Round) -> Iterator[Json]:
-    opening = {**response, "status": "in_progress", "output": [], "usage": None}
-    yield {"type": "response.created", "response": opening}
-    yield {"type": "response.in_progress", "response": opening}
-    for index, item in enumerate(response["output"]):
-        place = {"item_id": item.get("id"), "output_index": index}
-        empty, inner = _taken_apart(item, place, wanted)
-        yield {"type": "response.output_item.added", "output_index": index, "item": empty}
-        yield from inner
-        yield {"type": "response.output_item.done", "output_index": index, "item": item}
-
-
-def _taken_apart(item: Json, place: Json, wanted: Round) -> tuple[Json, Iterator[Json]]:
-    """An item as it is added, and the events that complete it."""
-    match item.get("type"):
-        case "message":
-            empty = {**item, "status": "in_progress", "content": []}
-            return empty, _message_events(item, place, wanted)
-        case "function_call":
-            empty = {**item, "status": "in_progress", "arguments": ""}
-            return empty, _call_events(item, place, wanted)
-        case "reasoning":
-            return {**item, "summary": []}, _summary_events(item, place, wanted)
-    return item, iter(())
-
-
-def _message_events(item: Json, place: Json, wanted: Round) -> Iterator[Json]:
-    part = item["content"][0]
-    at = {**place, "content_index": 0}
-    yield {"type": "response.content_part.added", **at, "part": {**part, "text": ""}}
-    for piece in say.text_pieces(part["text"], wanted):
-        yield {"type": "response.output_text.delta", **at, "delta": piece, "logprobs": []}
-    yield {"type": "response.output_text.done", **at, "text": part["text"], "logprobs": []}
-    yield {"type": "response.content_part.done", **at, "part": part}
-
-
-def _call_events(item: Json, place: Json, wanted: Round) -> Iterator[Json]:
-    kind = "response.function_call_arguments"
-    for piece in say.slices(item["arguments"], wanted.delta_chars):
-        yield {"type": f"{kind}.delta", **place, "delta": piece}
-    yield {
-        "type": f"{kind}.done",
-        **place,
-        "name": item["name"],
-        "arguments": item["arguments"],
-    }
-
-
-def _summary_events(item: Json, place: Json, wanted: Round) -> Iterator[Json]:
-    part = item["summary"][0]
-    at = {**place, "summary_index": 0}
-    kind = "response.reasoning_summary"
-    yield {"type": f"{kind}_part.added", **at, "part": {**part, "text": ""}}
-    for piece in say.slices(part["text"], wanted.delta_chars):
-        yield {"type": f"{kind}_text.delta", **at, "delta": piece}
-    yield {"type": f"{kind}_text.done", **at, "text": part["text"]}
-    yield {"type": f"{kind}_part.done", **at, "part": part}

@@ -16,6 +16,7 @@ from dataplane.simulator.answer import Answer, Asked
 from dataplane.simulator.cache import BreakpointCache, StepCache
 from dataplane.simulator.problem import ProviderError, ScriptError
 from dataplane.simulator.script import Json, Round, Scripts, as_round
+from dataplane.simulator.stored import Stored
 
 _MODELS_PATH = "/v1/models"
 
@@ -66,12 +67,15 @@ class Provider:
         self.model: Model | None = None
         self._blocks = BreakpointCache(minimum=minimum_tokens)
         self._steps = StepCache(minimum=minimum_tokens)
+        self._stored = Stored()
         self._serials = itertools.count(1)
         self._posts: dict[str, Callable[[Asked], Answer]] = {
             "/v1/messages": lambda asked: anthropic.messages(asked, self._blocks),
             "/v1/messages/count_tokens": anthropic.count_tokens,
             "/v1/chat/completions": lambda asked: openai_chat.chat_completions(asked, self._steps),
-            "/v1/responses": lambda asked: openai_responses.responses(asked, self._steps),
+            "/v1/responses": lambda asked: openai_responses.responses(
+                asked, self._steps, self._stored
+            ),
             "/v1/embeddings": catalogue.embeddings,
         }
 
@@ -80,6 +84,7 @@ class Provider:
         self.scripts.clear()
         self._blocks.clear()
         self._steps.clear()
+        self._stored.clear()
 
     def answer(self, request: Request) -> tuple[Answer, Round]:
         """The answer, and the round that says how it is sent."""
@@ -112,6 +117,9 @@ class Provider:
             return _scripted(wanted)
         if request.method == "GET" and _is_models(request.path):
             return catalogue.models(request.path, is_anthropic=request.is_anthropic)
+        fetched = self._stored.answer(request.method, request.path, request.credential)
+        if fetched is not None:
+            return fetched
         route = self._posts.get(request.path) if request.method == "POST" else None
         if route is None:
             raise _unknown_route(request)

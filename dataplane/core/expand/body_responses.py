@@ -10,8 +10,9 @@ from collections.abc import Sequence
 from dataplane.core.expand import reply_responses
 from dataplane.core.expand.body import BodyRelay
 from dataplane.core.expand.relay import Deliver, Outcome, ToolResult, Verdict
-from dataplane.core.expand.responses_events import response_edits
+from dataplane.core.expand.responses_events import identity_of, response_edits
 from dataplane.core.expand.rounds import Reply, answered, handed_over_as
+from dataplane.core.expand.terms import PLAIN, Terms
 from dataplane.core.expand.tool import SIGN
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.spans import UnparseableError
@@ -22,21 +23,21 @@ _NO_CALLS = Reply(())
 
 
 class ResponsesBody(BodyRelay):
-    def __init__(self, *, stores: bool = True, declared: bool = False) -> None:
-        """As of ResponsesSplice."""
+    def __init__(self, terms: Terms = PLAIN) -> None:
         super().__init__(Dialect.OPENAI_RESPONSES)
-        self._stores, self._declared = stores, declared
+        self._terms = terms
         self._given: list[bytes] = []
         self._given_before: list[bytes] = []
 
     def continuation(self, results: Sequence[ToolResult]) -> tuple[bytes, ...]:
         reply = self._reply
-        if reply.needs_store and not self._stores:
+        if reply.needs_store and not self._terms.stores:
             reply = reply_responses.without_what_nobody_kept(reply)
         return reply_responses.continuation(reply, results)
 
     def round_failed(self) -> Deliver:
         """The round before goes to the client whole."""
+        self.handed_over = self._reply.calls
         body = self._shown(self._earlier_body, self._given_before, whole=True)
         return self._deliver(body, Outcome.NEXT_FAILED)
 
@@ -45,7 +46,10 @@ class ResponsesBody(BodyRelay):
         outcome = handed_over_as(
             self._reply, stop_reason=self.stop_reason, continuations=self._continuations
         )
+        if outcome is None and not self._terms.answers:
+            outcome = Outcome.BAIL
         if outcome is not None:
+            self.handed_over = self._reply.calls if self._reply.mixed else ()
             shown = self._shown(body, self._given, whole=self._reply.mixed)
             return self._deliver(shown, outcome)
         self._earlier_body, self._given_before = body, list(self._given)
@@ -54,14 +58,13 @@ class ResponsesBody(BodyRelay):
 
     def _shown(self, body: bytes, given: Sequence[bytes], *, whole: bool) -> bytes:
         """The body with the items of all rounds. whole: the calls of ours are among them."""
-        if not given and SIGN not in body:
-            return body
+        self.shown_as = self.ended_as = identity_of(body)
 
         def output(listed: list[bytes]) -> list[bytes]:
             return [*given, *(listed if whole else reply_responses.without_ours(listed))]
 
         try:
-            edits = response_edits(body, span_of(body), output=output, hides_ours=self._declared)
+            edits = response_edits(body, span_of(body), output=output, terms=self._terms)
         except UnparseableError:
             return body
         return splice(body, edits)

@@ -9,6 +9,7 @@ from dataplane.core.expand.relay import EVENT_STREAM, JSON, Relay, is_answer
 from dataplane.core.expand.stream_anthropic import AnthropicSplice
 from dataplane.core.expand.stream_openai import OpenAiSplice
 from dataplane.core.expand.stream_responses import ResponsesSplice
+from dataplane.core.expand.terms import PLAIN, Terms
 from dataplane.core.wire.message import Dialect
 
 _FIRST_ERROR = 400
@@ -20,20 +21,18 @@ def open_relay(
     status: int,
     content_type: str,
     interceptable: bool,
-    stores: bool = True,
-    declared: bool = False,
+    terms: Terms = PLAIN,
 ) -> Relay:
     """The relay for one client response, chosen by the head of its first upstream response.
 
     interceptable: a tool of ours is declared on the request, or was on an earlier turn of the
-    session; the request asks for one choice, and the body has no content encoding. stores: the
-    provider keeps the response, as a Responses request may forbid. declared: the tool was added
-    to the request, which a response of that dialect repeats.
+    session; the request asks for one choice, and the body has no content encoding. terms: of a
+    Responses request.
     """
     if not interceptable or status >= _FIRST_ERROR:
         return _plain(dialect, status, content_type)
     if dialect is Dialect.OPENAI_RESPONSES:
-        return _responses(status, content_type, stores=stores, declared=declared)
+        return _responses(status, content_type, terms)
     if is_answer(status, content_type, EVENT_STREAM):
         return AnthropicSplice() if dialect is Dialect.ANTHROPIC else OpenAiSplice()
     if is_answer(status, content_type, JSON):
@@ -41,11 +40,11 @@ def open_relay(
     return _plain(dialect, status, content_type)
 
 
-def _responses(status: int, content_type: str, *, stores: bool, declared: bool) -> Relay:
+def _responses(status: int, content_type: str, terms: Terms) -> Relay:
     if is_answer(status, content_type, EVENT_STREAM):
-        return ResponsesSplice(stores=stores, declared=declared)
+        return ResponsesSplice(terms)
     if is_answer(status, content_type, JSON):
-        return ResponsesBody(stores=stores, declared=declared)
+        return ResponsesBody(terms)
     return _plain(Dialect.OPENAI_RESPONSES, status, content_type)
 
 

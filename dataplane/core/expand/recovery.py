@@ -6,7 +6,7 @@ Source: 03-proxy-and-recovery.md 4.3, 4.4, 4.6.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -91,9 +91,14 @@ class Recovery:
             for call, text in zip(calls, found, strict=True)
         ]
 
-    def repaired(self, conversation: Conversation) -> Core[Conversation]:
-        """The conversation with the client's answers to calls of ours put right."""
-        strays = repair.strays(conversation)
+    def repaired(
+        self, conversation: Conversation, elsewhere: Mapping[str, Call]
+    ) -> Core[Conversation]:
+        """The conversation with the client's answers to calls of ours put right.
+
+        elsewhere: calls, by their ids, that are not in the body itself.
+        """
+        strays = repair.strays(conversation, elsewhere)
         if not strays:
             return conversation
         said = repair.Said(conversation.messages)

@@ -85,7 +85,9 @@ class Relay(abc.ABC):
 
     blocks_sent: content blocks (Anthropic) or chunks with content (OpenAI) that the client has.
     buffered: the response opened with a call of ours, so the client had to wait for the next
-    round. expand_after_stream: the client received a call of ours in a stream.
+    round. expand_after_stream: the client received a call of ours in a stream. shown_as, ended_as:
+    the id of a response for the client, and that of the round that ended it, once that is about to
+    be sent. handed_over: calls of ours that the client has to answer.
     """
 
     def __init__(self, dialect: Dialect) -> None:
@@ -94,6 +96,8 @@ class Relay(abc.ABC):
         self.first_bytes_sent = False
         self.buffered = False
         self.expand_after_stream = False
+        self.shown_as = self.ended_as = ""
+        self.handed_over: tuple[Call, ...] = ()
         self._facts = Facts(dialect)
         self._earlier: list[RoundUsage] = []
 

@@ -9,7 +9,8 @@ Source: 03-proxy-and-recovery.md 4.6.
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 import msgspec
@@ -23,6 +24,7 @@ from dataplane.core.wire.spans import Member, Span, elements, members
 from dataplane.core.wire.splice import Edit, string_literal
 
 _SIGN = b"context_guru_"
+_NONE: Mapping[str, Call] = MappingProxyType({})
 
 
 class Stray(NamedTuple):
@@ -105,17 +107,18 @@ class _Input(msgspec.Struct):
 _input = msgspec.json.Decoder(_Input)
 
 
-def strays(conversation: Conversation) -> list[Stray]:
+def strays(conversation: Conversation, elsewhere: Mapping[str, Call] = _NONE) -> list[Stray]:
     """The answered calls of ours, in the order of their results; mostly none.
 
-    An answer that names a member twice stays as it came: nobody can tell which of them counts.
+    elsewhere: by their ids, calls that are not in the body itself. An answer that names a member
+    twice stays as it came: nobody can tell which of them counts.
     """
     body = conversation.body
     messages = conversation.members[conversation.dialect.list_name].value
-    if body.find(_SIGN, messages.start, messages.end) < 0:
+    if not elsewhere and body.find(_SIGN, messages.start, messages.end) < 0:
         return []
     find = _FINDERS[conversation.dialect]
-    calls: dict[str, Call] = {}
+    calls = dict(elsewhere)
     found: list[Stray] = []
     for span in conversation.elements:
         try:

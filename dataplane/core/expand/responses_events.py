@@ -17,6 +17,7 @@ from dataplane.core.expand.facts import RESPONSE_ENDS, kind_of
 from dataplane.core.expand.raw import array_of
 from dataplane.core.expand.reply_responses import ItemHead, head_of, without_ours
 from dataplane.core.expand.stream import with_data
+from dataplane.core.expand.terms import Terms
 from dataplane.core.wire.spans import Member, Span, UnparseableError, elements, members, whole
 from dataplane.core.wire.splice import Edit, splice, string_literal
 from dataplane.core.wire.sse import SseEvent
@@ -42,7 +43,12 @@ class Placed(msgspec.Struct):
         return head_of(bytes(self.item)) if memoryview(self.item).nbytes else None
 
 
+class _Identified(msgspec.Struct):
+    id: str | None = None
+
+
 _placed = msgspec.json.Decoder(Placed)
+_identified = msgspec.json.Decoder(_Identified)
 NOWHERE = Placed()
 
 
@@ -83,14 +89,12 @@ def _listed(event: SseEvent) -> list[bytes]:
         return []
 
 
-def identity_of(event: SseEvent) -> bytes:
-    """The literal of the id of the response that an event holds; empty where it has none."""
+def identity_of(response: Raw | bytes) -> str:
+    """The id of a response; empty where it has none."""
     try:
-        response = members(event.data, members(event.data, whole(event.data))["response"].value)
-        place = response["id"].value
-    except (UnparseableError, KeyError):
-        return b""
-    return event.data[place.start : place.end]
+        return _identified.decode(response).id or ""
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return ""
 
 
 def _values(written: bytes, array: Span) -> list[bytes]:
@@ -144,24 +148,28 @@ def response_edits(
     written: bytes,
     response: Span,
     *,
-    identity: bytes = b"",
+    identity: str = "",
     output: Items | None = None,
-    hides_ours: bool = False,
+    terms: Terms,
 ) -> list[Edit]:
     """The edits of a response object, in an event or alone.
 
-    identity: the literal of the id that the client knows it by. output: from the items that it
-    lists to those that the client gets. hides_ours: the tools that it repeats hold one of ours,
-    which the client did not declare. UnparseableError.
+    identity: the id that the client knows it by. output: from the items that it
+    lists to those that the client gets. UnparseableError.
     """
     parts = members(written, response)
     edits = []
     if identity and "id" in parts:
-        edits.append(Edit(parts["id"].value, identity))
+        edits.append(Edit(parts["id"].value, string_literal(identity)))
     if output is not None:
         edits += _listing(written, parts, response, output)
-    if hides_ours and "tools" in parts:
+    if terms.declared and "tools" in parts:
         edits += _filtered(written, parts["tools"].value)
+    if terms.continued is not None and "previous_response_id" in parts:
+        own, known = terms.continued
+        place = parts["previous_response_id"].value
+        if written[place.start : place.end] == string_literal(own):
+            edits.append(Edit(place, string_literal(known)))
     return edits
 
 

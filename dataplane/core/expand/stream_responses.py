@@ -30,6 +30,7 @@ from dataplane.core.expand.responses_events import (
 )
 from dataplane.core.expand.rounds import Reply, answered, handed_over_as
 from dataplane.core.expand.stream import SpliceRelay
+from dataplane.core.expand.terms import PLAIN, Terms
 from dataplane.core.expand.tool import SIGN
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.spans import Span
@@ -62,19 +63,15 @@ class _Answered:
 
 
 class ResponsesSplice(SpliceRelay):
-    def __init__(self, *, stores: bool = True, declared: bool = False) -> None:
-        """stores: the provider keeps the response. declared: the tool was added to the request,
-        so a response that repeats its tools must not name it.
-        """
+    def __init__(self, terms: Terms = PLAIN) -> None:
         super().__init__(Dialect.OPENAI_RESPONSES)
-        self._stores, self._declared = stores, declared
+        self._terms = terms
         self._places = _Places()
         self._names: set[str] = set()
         self._given: list[bytes] = []  # the items of the rounds before, as the client has them
         self._items = 0
         self._number = -1
         self._renumbers = False
-        self._identity = b""
         self._failed: SseEvent | None = None
         self._answered: _Answered | None = None
         self._whole = False
@@ -124,9 +121,10 @@ class ResponsesSplice(SpliceRelay):
     def _rewritten(self, event: SseEvent, kind: bytes, seen: Placed) -> bytes:
         edits = None
         if kind in BEGINNINGS:
-            self._identity = self._identity or identity_of(event)
+            self.shown_as = self.shown_as or identity_of(seen.response)
             edits = partial(self._response_edits, is_end=False)
         elif kind in RESPONSE_ENDS:
+            self.ended_as = identity_of(seen.response)
             edits = partial(self._response_edits, is_end=True)
         return rewritten(
             event,
@@ -166,9 +164,9 @@ class ResponsesSplice(SpliceRelay):
         return response_edits(
             written,
             response,
-            identity=self._identity if self._continuations else b"",
+            identity=self.shown_as if self._continuations else "",
             output=self._output if is_end else None,
-            hides_ours=self._declared,
+            terms=self._terms,
         )
 
     def _output(self, listed: list[bytes]) -> list[bytes]:
@@ -190,8 +188,11 @@ class ResponsesSplice(SpliceRelay):
         outcome = handed_over_as(
             reply, stop_reason=self.stop_reason, continuations=self._continuations
         )
+        if outcome is None and not self._terms.answers:
+            outcome = Outcome.BAIL
         if outcome is not None:
             self._whole = reply.mixed
+            self.handed_over = reply.calls if reply.mixed else ()
             return self._deliver(self._give_withheld() + tail, outcome)
         self._reply = reply
         self._answered = _Answered(self._places, self._round.withheld, len(self._given), tail)
@@ -230,6 +231,7 @@ class ResponsesSplice(SpliceRelay):
         self._places.ours.clear()
         del self._given[answered.given :]
         self.expand_after_stream = True
+        self.handed_over = self._reply.calls if self._reply is not None else ()
         given = b"".join([self._written(event) for event in answered.withheld])
         return self._deliver(given + answered.tail, Outcome.NEXT_FAILED)
 
@@ -246,7 +248,7 @@ class ResponsesSplice(SpliceRelay):
         return reply_responses.continuation(self._echo(reply), results)
 
     def _echo(self, reply: Reply) -> Reply:
-        if reply.needs_store and not self._stores:
+        if reply.needs_store and not self._terms.stores:
             return reply_responses.without_what_nobody_kept(reply)
         return reply
 

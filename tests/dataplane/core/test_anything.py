@@ -14,7 +14,8 @@ from dataplane.core.components import cachesplit, collapse, dedup, mask
 from dataplane.core.components import format as json_format
 from dataplane.core.config.resource import Host
 from dataplane.core.effects import Commit, Core, Effect, Found, OpenTurn, Recall, Recalled
-from dataplane.core.exchange import Exchange, Outgoing
+from dataplane.core.exchange import Exchange
+from dataplane.core.outgoing import Outgoing
 from dataplane.core.pipeline import PipelineStep
 from dataplane.core.plan import Plan
 from dataplane.core.wire.message import Dialect

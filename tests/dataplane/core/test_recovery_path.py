@@ -75,12 +75,31 @@ def test_what_an_earlier_turn_was_offered_makes_no_marker_redeemable(*, was_offe
     [
         pytest.param(CHAT, {"n": 2}, id="several choices"),
         pytest.param(CHAT, {"n": 1.0}, id="perhaps several choices"),
+        pytest.param(RESPONSES, {"background": True}, id="in the background"),
     ],
 )
 def test_an_answer_that_is_not_read_here_gets_neither_tool_nor_new_marker(
     dialect: Dialect, members: dict[str, Any]
 ) -> None:
-    assert path(dialect, always=True, **members) == CLOSED
+    assert path(dialect, always=True, **members) == CLOSED._replace(answers=False)
+
+
+def test_a_conversation_whose_answers_nobody_keeps_has_the_tool_and_no_new_marker() -> None:
+    named: dict[str, Any] = {"conversation": {"id": "conv_1"}}
+
+    assert path(RESPONSES, **named) == path(RESPONSES, conversation=None, store=False) == OPEN
+    assert path(RESPONSES, store=False, **named) == OPEN._replace(redeems=False)
+
+
+@pytest.mark.parametrize("goes_on", ["previous_response_id", "conversation"])
+def test_where_the_provider_holds_the_turn_that_had_the_tool_it_stands_there_again(
+    goes_on: str,
+) -> None:
+    members: dict[str, Any] = {goes_on: "known"}
+
+    assert path(RESPONSES, tools=(), was_offered=True, **members) == OPEN
+    assert path(RESPONSES, tools=(), **members) == CLOSED
+    assert not path(RESPONSES, tools=(), was_offered=True).declares
 
 
 def test_a_client_without_tools_gets_ours_only_if_it_is_always_declared() -> None:

@@ -77,13 +77,16 @@ async def test_the_text_parts_of_an_output_are_masked_and_the_others_kept(served
     assert kept == image
 
 
-@pytest.mark.parametrize("member", ["previous_response_id", "conversation"])
-async def test_a_history_that_the_provider_holds_is_left_alone(served: Served, member: str) -> None:
-    body = asked(**{member: "resp_1"})
+async def test_what_a_request_adds_to_a_history_of_the_provider_is_sent_as_it_came(
+    served: Served,
+) -> None:
+    body = asked(conversation="conv_1")
 
     await post(served, body)
 
-    assert served.sent == [body]
+    after = json.loads(served.sent[0])
+    assert after["tools"].pop()["name"] == "context_guru_expand"
+    assert after == json.loads(body)
     assert served.stats()["bypassed"] == {"server_history": 1}
 
 
@@ -101,7 +104,7 @@ async def test_the_part_that_a_request_brings_is_shaped_where_the_operator_wants
         _, shaped, continued = (json.loads(body) for body in served.sent)
         assert MASKED in shaped["input"][-1]["output"]
         assert shaped["conversation"] == continued["conversation"] == "conv_1"
-        assert continued["input"][-1]["output"] == LONG
+        assert [item["output"] for item in continued["input"]] == [LONG]
         assert answer.json()["output"][-1]["content"][0]["text"] == "done"
         assert served.stats()["compaction_resets"] == 0
 

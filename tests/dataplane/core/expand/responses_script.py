@@ -8,6 +8,7 @@ from typing import Any
 
 from dataplane.core.expand.opening import open_relay
 from dataplane.core.expand.relay import Relay
+from dataplane.core.expand.terms import Terms
 from dataplane.core.expand.tool import EXPAND
 from dataplane.core.wire.message import Dialect
 from tests.dataplane.core.expand.scripts import ID, Script, compact, data_of
@@ -135,8 +136,7 @@ def relay(*, streams: bool = True, stores: bool = True, declared: bool = True) -
         status=200,
         content_type="text/event-stream" if streams else "application/json",
         interceptable=True,
-        stores=stores,
-        declared=declared,
+        terms=Terms(stores=stores, declared=declared),
     )
 
 

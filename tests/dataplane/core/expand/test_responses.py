@@ -9,6 +9,7 @@ import pytest
 
 from dataplane.core.expand.opening import open_relay
 from dataplane.core.expand.relay import Relay
+from dataplane.core.expand.terms import Terms
 from dataplane.core.expand.tool import DECLARED, EXPAND
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.usage import Usage
@@ -42,7 +43,7 @@ def relay(*, stores: bool = True, content_type: str = "application/json") -> Rel
         status=200,
         content_type=content_type,
         interceptable=content_type == "application/json",
-        stores=stores,
+        terms=Terms(stores=stores),
     )
 
 
