@@ -14,7 +14,7 @@ DEV_STAMP := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
 .PHONY: help install lock fmt check fmt-check lint types imports test test-core test-rest \
-        test-postgres test-browser test-agents crash-test soak docs docs-check run demo screenshots bench bench-watching
+        test-postgres test-browser test-agents nightly crash-test soak docs docs-check run demo screenshots bench bench-watching
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -50,10 +50,13 @@ lock: $(BIN)/uv ## Resolve requirements*.in again into the locks
 
 # --- Checking.
 
-# What has one process of its own runs side by side: the types take as long as the rest together.
-check: $(DEV_STAMP) ## Everything that CI runs
-	@$(MAKE) --no-print-directory -j2 -O types fmt-check lint imports docs-check test-core
-	@$(MAKE) --no-print-directory test-rest test-postgres test-browser
+# The types take as long as everything else that is not a test, so the tests begin beside them.
+check: $(DEV_STAMP) ## Everything that needs no more than this machine
+	@$(MAKE) --no-print-directory -j2 -O types fmt-check lint imports docs-check test
+
+# What takes longer than anybody waits for, and more examples of what make check tries a few of.
+nightly: test-agents crash-test soak ## Everything that takes long: an hour on an idle machine
+	HYPOTHESIS_PROFILE=nightly $(PYTEST) tests/dataplane/core -p no:django
 
 fmt: $(DEV_STAMP) ## Format the code and mend what the linter can
 	$(BIN)/ruff format $(CODE)
@@ -72,7 +75,8 @@ imports: $(DEV_STAMP) ## Check the import contracts
 	$(BIN)/lint-imports
 
 # Browser tests run in processes of their own: their event loop does not tolerate other tests' loops.
-test: test-core test-rest test-postgres test-browser ## Run every test
+test: $(DEV_STAMP) ## Run every test
+	@$(MAKE) --no-print-directory -j1 test-core test-rest test-postgres test-browser
 
 test-core: $(DEV_STAMP) ## Run the tests of the pure core, without Django
 	$(PYTEST) tests/dataplane/core -p no:django

@@ -22,7 +22,10 @@ hypothesis.settings.register_profile(
     derandomize=IN_CI,
     suppress_health_check=[hypothesis.HealthCheck.too_slow],
 )
-hypothesis.settings.load_profile("headrace")
+hypothesis.settings.register_profile(
+    "nightly", hypothesis.settings.get_profile("headrace"), derandomize=False, max_examples=2_000
+)
+hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "headrace"))  # noqa: TID251
 
 
 def pytest_addoption(parser: pytest.Parser, pluginmanager: pytest.PytestPluginManager) -> None:
