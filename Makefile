@@ -76,7 +76,10 @@ imports: $(DEV_STAMP) ## Check the import contracts
 
 # Browser tests run in processes of their own: their event loop does not tolerate other tests' loops.
 test: $(DEV_STAMP) ## Run every test
-	@$(MAKE) --no-print-directory -j1 test-core test-rest test-postgres test-browser
+	@$(MAKE) --no-print-directory test-core
+	@$(MAKE) --no-print-directory test-rest
+	@$(MAKE) --no-print-directory test-postgres
+	@$(MAKE) --no-print-directory test-browser
 
 test-core: $(DEV_STAMP) ## Run the tests of the pure core, without Django
 	$(PYTEST) tests/dataplane/core -p no:django
