@@ -21,7 +21,7 @@ django_application = get_asgi_application()
 
 from controlplane.accounts import capture, vault  # noqa: E402  Django must be set up first
 from controlplane.accounts.queries import held_key  # noqa: E402
-from controlplane.bodies import within_bounds  # noqa: E402
+from controlplane.bodies import Bodies, is_known  # noqa: E402
 from controlplane.fleet import hints, running  # noqa: E402
 from controlplane.fleet.source import EmbeddedSource  # noqa: E402
 from controlplane.jobs.runner import Runner  # noqa: E402
@@ -31,16 +31,11 @@ from controlplane.metrics.page import from_a_thread  # noqa: E402
 from controlplane.settings import ENVIRONMENT  # noqa: E402
 from controlplane.telemetry import hooks, writer  # noqa: E402
 from dataplane.asgi import Node  # noqa: E402
+from dataplane.core import route  # noqa: E402
 from dataplane.core.addresses import peer_of  # noqa: E402
 from dataplane.settings import from_environment  # noqa: E402
 
 log = logging.getLogger("headrace.embedded")
-
-# First segments of the paths that belong to the data plane (03 section 1).
-DATA_PLANE = frozenset(
-    {"v1", "anthropic", "openai", "inference", "t"}  # provider routes
-    | {"compact", "expand", "stats", "metrics", "healthz", "readyz", "debug"}
-)
 
 
 class Gateway:
@@ -52,6 +47,7 @@ class Gateway:
         self._jobs: Runner | None = None
         self._node: Node | None = None
         self._live = Live()
+        self._bodies = Bodies(is_known)
         self._starting = asyncio.Lock()
 
     async def __call__(self, scope: Any, receive: Any, send: Any) -> None:
@@ -66,7 +62,7 @@ class Gateway:
         elif Live.answers(scope):
             await self._live(scope, receive, send)
         else:
-            await within_bounds(django_application, scope, receive, send)
+            await self._bodies.within_bounds(django_application, scope, receive, send)
 
     async def start(self) -> Node:
         """The node, started once; whoever comes meanwhile waits for it."""
@@ -122,11 +118,7 @@ class Gateway:
 
 
 def is_data_plane(scope: Any) -> bool:
-    """A probe of the base address is, too."""
-    is_probe = scope["path"] == "/" and scope.get("method") in {"HEAD", "OPTIONS"}
-    if is_probe:
-        return True
-    return scope["path"].lstrip("/").partition("/")[0] in DATA_PLANE
+    return route.is_data_plane(scope.get("method", ""), scope["path"])
 
 
 application = Gateway()

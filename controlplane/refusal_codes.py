@@ -30,6 +30,18 @@ CODES: Mapping[str, Meaning] = {
     "cursor.invalid": Meaning(
         400, "The cursor is none that this deployment gave out.", "Begin again without one."
     ),
+    "request.body_timeout": Meaning(
+        408,
+        "The body did not arrive in time: 10 seconds for all of it before sign-in, afterwards 30 "
+        "for each part and 60 for all.",
+        "Send it in one go. Behind a slow line, have the proxy collect it.",
+    ),
+    "request.too_many_bodies": Meaning(
+        503,
+        "Too many bodies are still on their way, from this address or in all.",
+        "Wait a second. Behind a proxy, name it in HEADRACE_TRUSTED_PROXIES, so that addresses are "
+        "told apart.",
+    ),
     "auth.missing": Meaning(
         401, "Nothing says who is asking.", "Send Authorization: Bearer cg_api_…, or sign in."
     ),

@@ -11,6 +11,7 @@ from django.utils import timezone
 from controlplane.accounts.held_keys import held_keys
 from controlplane.accounts.models import (
     AgentKeyBinding,
+    ApiToken,
     DataPlaneKey,
     Invitation,
     Membership,
@@ -18,8 +19,23 @@ from controlplane.accounts.models import (
     Tenant,
     Upstream,
     User,
+    WebSession,
 )
 from controlplane.accounts.scopes import scope_of_user
+from controlplane.accounts.secrets import digest_of, is_token
+from controlplane.accounts.websessions import sid_of
+
+
+def is_open_token(plaintext: str) -> bool:
+    """Whether a token of the API is one of ours and not over; it is not noted as used."""
+    live = ApiToken.objects.filter(revoked_at=None, expires_at__gt=timezone.now())
+    return is_token(plaintext) and live.filter(token_hash=digest_of(plaintext)).exists()
+
+
+def is_open_machine(session_key: str) -> bool:
+    """Whether somebody is signed in with this session."""
+    open_ones = WebSession.objects.filter(revoked_at=None, expires_at__gt=timezone.now())
+    return open_ones.filter(sid=sid_of(session_key)).exists()
 
 
 def visible_tenants(user: User | AnonymousUser) -> QuerySet[Tenant]:

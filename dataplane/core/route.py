@@ -80,6 +80,20 @@ class RouteError(ValueError):
     """The address is refused; the argument is the name of the refusal."""
 
 
+# First segments of the paths that belong to the data plane (03 section 1).
+FIRST_SEGMENTS = frozenset(
+    {"v1", "anthropic", "openai", "inference", "t"}  # provider routes
+    | {"compact", "expand", "stats", "metrics", "healthz", "readyz", "debug"}
+)
+
+
+def is_data_plane(method: str, path: str) -> bool:
+    """Where pages are served beside it; a probe of the base address always is the data plane's."""
+    if path == "/" and method in {"HEAD", "OPTIONS"}:
+        return True
+    return path.lstrip("/").partition("/")[0] in FIRST_SEGMENTS
+
+
 def is_base(path: str) -> bool:
     """True for an address that clients put their routes behind; agents probe it by itself."""
     return _BASE.fullmatch(path) is not None

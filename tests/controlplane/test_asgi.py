@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import warnings
 from collections.abc import AsyncIterator
 from pathlib import Path
@@ -20,16 +19,12 @@ from controlplane.accounts.actions import create_tenant
 from controlplane.accounts.held_keys import held_keys
 from controlplane.accounts.models import Organisation, Tenant
 from controlplane.accounts.vault import UnreadableSecretsError, put_secret
-from controlplane.api.operations import LARGEST_BODY
 from controlplane.asgi import Gateway, is_data_plane
-from controlplane.bodies import LARGEST
 from controlplane.configs.actions import save_version
 from controlplane.configs.documents import document_of
 from controlplane.fleet import running
 from controlplane.fleet.queries import Acknowledgement, acknowledgement
 from tests.patience import PATIENCE_S
-
-MIB = 1 << 20
 
 
 @pytest.mark.parametrize(
@@ -128,39 +123,6 @@ async def test_stopping_leaves_no_node_to_ask(gateway: Gateway) -> None:
     await gateway.stop()
 
     assert running.stats(None) is None
-
-
-@pytest.mark.parametrize(
-    ("path", "sent", "limit"),
-    [
-        pytest.param("/login", 100, LARGEST, id="before it fills the disk"),
-        pytest.param("/api/v1/validate", 2, LARGEST_BODY, id="where the API has read it"),
-    ],
-)
-async def test_a_body_in_chunks_is_refused_when_it_is_too_large(
-    gateway: Gateway, path: str, sent: int, limit: int
-) -> None:
-    taken, answered = 0, []
-    is_over = asyncio.Event()
-
-    async def receive() -> dict[str, Any]:
-        nonlocal taken
-        if taken == sent:
-            await is_over.wait()
-        taken += 1
-        return {"type": "http.request", "body": b"x" * MIB, "more_body": taken < sent}
-
-    async def send(message: dict[str, Any]) -> None:
-        answered.append(message)
-
-    headers = [(b"host", b"testserver"), (b"content-type", b"application/json")]
-    scope = {"type": "http", "method": "POST", "path": path, "headers": headers,
-             "query_string": b"", "scheme": "http", "client": ("192.0.2.1", 1)}  # fmt: skip
-    await gateway(scope, receive, send)
-
-    assert answered[0]["status"] == 413
-    assert json.loads(answered[1]["body"])["limit_bytes"] == limit
-    assert taken <= LARGEST // MIB + 1
 
 
 async def test_a_start_that_fails_says_so_to_the_server(

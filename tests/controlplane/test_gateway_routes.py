@@ -23,10 +23,11 @@ from django.test import Client
 from controlplane.accounts.actions import create_tenant, issue_key
 from controlplane.accounts.models import Organisation
 from controlplane.accounts.tokens import issue_token
-from controlplane.asgi import DATA_PLANE, Gateway
+from controlplane.asgi import Gateway
 from controlplane.fleet.queries import acknowledgement
 from controlplane.live import socket, sse
 from dataplane.adapters import views
+from dataplane.core.route import FIRST_SEGMENTS
 from tests.controlplane.conftest import person
 from tests.patience import PATIENCE_S
 
@@ -192,7 +193,7 @@ def test_every_address_of_the_gateway_has_a_line() -> None:
     paths = {line.path.partition("?")[0] for line in LINES}
 
     assert set(views.OWN) - ALONE <= paths
-    assert {path.split("/")[1] for path in paths} >= DATA_PLANE
+    assert {path.split("/")[1] for path in paths} >= FIRST_SEGMENTS
     assert {sse.PATH} | ELSEWHERE <= paths | ELSEWHERE
 
 

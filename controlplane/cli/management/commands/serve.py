@@ -18,11 +18,14 @@ from controlplane.cli import database, simulated, welcome
 from controlplane.cli.bootstrapping import Wanted, bootstrap
 from controlplane.configs.released import adopt_release
 from controlplane.settings import ENVIRONMENT
+from dataplane.core import route
+from dataplane.door import raise_limit
 from dataplane.server import KEEP_ALIVE_S, GuardedProtocol
 from dataplane.settings import from_environment
 
 FIRST_TENANT = "demo"
 DRAIN_S = 25
+FRAME_MAX_BYTES = 64 << 10  # of a websocket: a live page asks for topics and sends nothing else
 
 
 class Command(BaseCommand):
@@ -101,17 +104,26 @@ def greeting(tenant: str, port: int | None) -> str:
     return welcome.block(made, ENVIRONMENT.base_url, is_simulated=port is not None)
 
 
+class Protocol(GuardedProtocol):
+    """Pages and traffic come by the same door."""
+
+    def is_page(self, method: str, path: str) -> bool:
+        return not route.is_data_plane(method, path)
+
+
 def serve() -> None:
+    raise_limit()
     uvicorn.run(
         "controlplane.asgi:application",
         host=ENVIRONMENT.host,
         port=ENVIRONMENT.port,
         loop="uvloop",
-        http=GuardedProtocol,
+        http=Protocol,
         timeout_keep_alive=KEEP_ALIVE_S,
         lifespan="on",
         access_log=False,
         proxy_headers=False,  # HEADRACE_TRUSTED_PROXIES says whom to believe, and we read it
         log_level="warning",
+        ws_max_size=FRAME_MAX_BYTES,
         timeout_graceful_shutdown=DRAIN_S,
     )
