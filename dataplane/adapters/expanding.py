@@ -98,7 +98,9 @@ async def _recalled(node: Node, admission: Admission, query: Mapping[str, str]) 
     if not session or not node.store.backend_for(tenant).persists:
         return Recalled(Found.NEVER_MINTED)
     scope = Scope(tenant, admission.principal.name, session)
-    return await node.store.recall(Recall(scope, query.get("id", ""), admission.at, keep=False))
+    shared = admission.tenant.plan.is_shared
+    wanted = Recall(scope, query.get("id", ""), admission.at, keep=False, shared=shared)
+    return await node.store.recall(wanted)
 
 
 def _original(node: Node, recalled: Recalled, tenant: str) -> bytes:

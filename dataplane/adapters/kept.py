@@ -105,7 +105,7 @@ class Kept:
 
 
 def key_of(scope: Scope) -> Key:
-    return scope.tenant, scope.session, scope.thread
+    return scope.tenant, scope.session_key, scope.thread
 
 
 def kept_of(ticket: Ticket, ended: Ended, digest: str) -> Kept:

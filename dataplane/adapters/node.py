@@ -190,7 +190,7 @@ class Node:
         return self._thread.answer(question) if self._thread else question()
 
     def original(self, tenant: str, session: str, marker_id: str) -> Recalled:
-        """The original of a marker that the session owns; for a thread other than the node's."""
+        """The original of a marker of the session; for a thread other than the node's."""
         return opening.opened(self.store, self._loop, Owner(tenant, "", session), marker_id)
 
     # ---- requests -------------------------------------------------------------------------

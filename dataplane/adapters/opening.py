@@ -55,8 +55,9 @@ def _answered(question: Callable[[], T], answer: Future[T]) -> None:
 def opened(
     store: StoreSet, loop: asyncio.AbstractEventLoop | None, owner: Scope, marker_id: str
 ) -> Recalled:
-    """The original of a marker that the session owns.
+    """The original of a marker, whichever key of the tenant it was removed for.
 
+    Who may read the tenant's texts, and that the marker is one of that session, was checked.
     Called from another thread than the loop's, which it would hold. A store that does not answer
     in time is a store error.
     """
@@ -64,7 +65,7 @@ def opened(
         return Recalled(Found.MALFORMED)
     if loop is None:
         return Recalled(Found.STORE_ERROR)
-    wanted = Recall(owner, marker_id, time.time(), keep=False)
+    wanted = Recall(owner, marker_id, time.time(), keep=False, shared=True)
     asked = asyncio.run_coroutine_threadsafe(store.recall(wanted), loop)
     try:
         return asked.result(WITHIN_S)

@@ -151,8 +151,8 @@ class Store(Protocol):
         """
         ...
 
-    async def purge_session(self, tenant: str, session: str) -> Purged:
-        """Delete a session and the originals that only it owned. Raises OSError or another
+    async def purge_session(self, scope: Scope) -> Purged:
+        """Delete a key's session and the originals that only it owned. Raises OSError or another
         error of the backend when that failed.
         """
         ...

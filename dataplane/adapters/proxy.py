@@ -242,13 +242,14 @@ class _Carrying:
         exchange, record = self._exchange, self._ticket.record
         if exchange is None or outgoing.body == exchange.pristine:
             return refusal
-        may = self._resends.may_resend(record.tenant, record.session, record.at)
+        session = exchange.session_key
+        may = self._resends.may_resend(record.tenant, session, record.at)
         if not (may and self._ticket.tenant.body.policy.resend_pristine_on_400):
             return refusal
         second = await self._send_again(exchange.pristine)
         recovered = second is not None and second.is_success
         refused = exchange.novelties if recovered else None
-        self._resends.note(record.tenant, record.session, record.at, refused=refused)
+        self._resends.note(record.tenant, session, record.at, refused=refused)
         record.pristine_resend = "recovered" if recovered else "same"
         if second is None or not recovered:
             return refusal

@@ -19,7 +19,8 @@ class Asked:
     operator's model for the whole process, "" for none. stays_here: the result goes back to the
     caller and not to a provider, so nothing is declared in it and no turn of the agent is counted.
     restraint: what a session of the tenant must not send, because a provider refused it.
-    thread_of: which lineage of such a session a history continues. keys: what may name a session
+    thread_of: which lineage of such a session a history continues. Both are asked by
+    Scope.session_key. keys: what may name a session
     on this node. shapes_parts: of a conversation whose history the provider holds, too. captures:
     the tenant agreed that changed texts are kept.
     """

@@ -11,18 +11,22 @@ import enum
 import hashlib
 from collections.abc import Generator
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import Any, Literal, TypeVar
 
 T = TypeVar("T")
+# How far a text that was asked back stays verbatim: in its session; in every session of the tenant;
+# or there once two of them have asked for it within a day.
+Reach = Literal["session", "tenant", "auto"]
 
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """Whose state is meant: everything the store keeps is under a tenant, then a session.
+    """Whose state is meant: everything the store keeps is under a tenant, then a key's session.
 
-    tenant: tenant id, "" in single-tenant mode. principal: the subject of the credential.
-    session: session id. thread: prompt-cache lineage inside it, "" for the main one.
-    alias: the session id derived from the content, when an explicit one was given, else "".
+    tenant: tenant id, "" in single-tenant mode. principal: the subject of the credential, which
+    a rotated key shares with the one before. session: its name for the session. thread:
+    prompt-cache lineage inside it, "" for the main one. alias: the session id derived from the
+    content, when an explicit one was given, else "".
     """
 
     tenant: str
@@ -30,6 +34,18 @@ class Scope:
     session: str
     thread: str = ""
     alias: str = ""
+
+    @property
+    def session_key(self) -> str:
+        """What the store knows the session by. Anybody may send any name of a session, so no two
+        principals share one; it has no space, so the last one is where the name begins.
+        """
+        return f"{self.principal} {self.session}"
+
+    @property
+    def alias_key(self) -> str:
+        """As session_key, of the alias; "" without one."""
+        return f"{self.principal} {self.alias}" if self.alias else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,8 +71,8 @@ class SessionView:
 
     previous: None for the first turn, or when it is not known. frozen: component name to
     decision key to replacement. lost: component name to the decision keys that the store had and
-    dropped. kept: content keys of the tenant that were expanded. owned: ids of the markers that
-    this session's principal or lineage minted, with the time (s) of their last renewal.
+    dropped. kept: content keys that were asked back and stay verbatim here. owned: ids of the
+    markers that this session's principal minted, with the time (s) of their last renewal.
     available: False when the store did not answer; then nothing new is decided.
     """
 
@@ -74,6 +90,7 @@ class OpenTurn:
 
     decides: False when nothing can be decided on this turn; then only `previous` of the answer
     counts, what this process remembers is good enough, and the record may be written later.
+    reach: in session, what the whole tenant keeps verbatim does not count.
     """
 
     scope: Scope
@@ -82,6 +99,7 @@ class OpenTurn:
     ttl_s: int
     offered: bool
     decides: bool = True
+    reach: Reach = "auto"
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,7 +168,7 @@ class Found(enum.Enum):
 
     RESOLVED = "resolved"
     MALFORMED = "malformed"  # no id of ours has this shape
-    FOREIGN_SESSION = "foreign_session"  # minted in this tenant by another principal
+    FOREIGN_SESSION = "foreign_session"  # minted in this tenant, by another key
     EXPIRED = "expired"
     LOST = "lost"
     STORE_ERROR = "store_error"
@@ -173,8 +191,11 @@ class Recalled:
 
 @dataclass(frozen=True, slots=True)
 class Recall:
-    """Find the original of one marker id. keep: it will be shown to the model, so its content
-    stays verbatim from now on. emitted: this very request carries the marker. Answer: Recalled.
+    """Find the original of one marker id, for the principal that minted it. Answer: Recalled.
+
+    keep: it will be shown to the model, so its content stays verbatim from now on, as far as
+    `reach` says. emitted: this very request carries the marker. shared: any key of the tenant may
+    have it.
     """
 
     scope: Scope
@@ -182,6 +203,8 @@ class Recall:
     at: float
     keep: bool = True
     emitted: bool = False
+    shared: bool = False
+    reach: Reach = "auto"
 
 
 Effect = OpenTurn | Commit | Recall

@@ -77,7 +77,12 @@ class Exchange:
         self.asked = asked
         self._persists = persists
         self._clock = clock
-        self._recovery = Recovery(Scope(asked.tenant, asked.principal, ""), asked.at)
+        self._recovery = Recovery(
+            Scope(asked.tenant, asked.principal, ""),
+            asked.at,
+            shared=plan.is_shared,
+            reach=plan.recovery.keep_verbatim,
+        )
         self._restraint = FREE
         self._shaping: _Shaping | None = None
         self._chain = chain.ALONE
@@ -114,6 +119,11 @@ class Exchange:
         """SHA-256 (hex) of the texts that the shaped body changed for the first time."""
         state = self._shaping.state if self._shaping else None
         return state.novelties() if state else frozenset()
+
+    @property
+    def session_key(self) -> str:
+        """As Scope.session_key, of the session that the request belongs to."""
+        return self._recovery.scope.session_key
 
     @property
     def recoveries(self) -> Recoveries:
@@ -155,7 +165,7 @@ class Exchange:
             asked.tenant, asked.principal, identity.session, identity.thread, identity.alias
         )
         self._recovery.scope = scope
-        self._restraint = asked.restraint(scope.session)
+        self._restraint = asked.restraint(scope.session_key)
         closed = self._bypass_of(conversation)
         is_open = closed in _OPEN
         if is_open:
@@ -201,6 +211,7 @@ class Exchange:
             life.ttl_s,
             offered=self._path_of(conversation, closed).declares,
             decides=closed is None and self._plan.decides,
+            reach=self._plan.recovery.keep_verbatim,
         )
 
     def _identity_of(self, conversation: Conversation) -> Identity:
@@ -216,7 +227,8 @@ class Exchange:
         identity = self._chain.owner(identity)
         if identity.thread or self._chain.is_owners(identity):
             return identity
-        lineage = asked.thread_of(identity.session, prints_of(conversation.messages))
+        session = Scope(asked.tenant, asked.principal, identity.session).session_key
+        lineage = asked.thread_of(session, prints_of(conversation.messages))
         return identity._replace(thread=lineage)
 
     def _bypass_of(self, conversation: Conversation) -> Gate | None:

@@ -9,6 +9,7 @@ import msgspec
 
 from dataplane.core.config.check import Compiled
 from dataplane.core.config.document import Cache, Observe
+from dataplane.core.config.recovery_keys import Recovery
 from dataplane.core.config.resource import Host, Kill
 from dataplane.core.declaration import Kind
 from dataplane.core.pipeline import PipelineStep
@@ -20,7 +21,8 @@ NOTHING_STOPPED = Kill()
 class Plan:
     """steps: the pipeline in order. host: keys that the proxy itself obeys.
 
-    kill: switches that act whatever the document says. cache, observe: blocks of the document.
+    kill: switches that act whatever the document says. cache, observe, recovery: blocks of the
+    document.
     """
 
     steps: tuple[PipelineStep, ...] = ()
@@ -28,6 +30,7 @@ class Plan:
     kill: Kill = field(default_factory=Kill)
     cache: Cache = field(default_factory=Cache)
     observe: Observe = field(default_factory=Observe)
+    recovery: Recovery = field(default_factory=Recovery)
 
     def stopped_by(self, kill: Kill) -> Plan:
         """The same with these switches on, too."""
@@ -46,6 +49,11 @@ class Plan:
         """The same in mode sync: what is measured while only_measures."""
         host = msgspec.structs.replace(self.host, mode="sync")
         return replace(self, host=host, kill=msgspec.structs.replace(self.kill, observe=False))
+
+    @cached_property
+    def is_shared(self) -> bool:
+        """True when any key of the tenant may open what was removed for another."""
+        return self.recovery.sharing == "tenant"
 
     @cached_property
     def offloads_in_full(self) -> bool:
@@ -78,4 +86,5 @@ def plan_of(compiled: Compiled, host: Host, kill: Kill) -> Plan:
         kill,
         cache=msgspec.convert(document.get("cache", {}), Cache),
         observe=msgspec.convert(document.get("observe", {}), Observe),
+        recovery=msgspec.convert(document.get("recovery", {}), Recovery),
     )

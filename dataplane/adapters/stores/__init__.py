@@ -30,7 +30,16 @@ from dataplane.adapters.stores.sqlite import COMMIT_TIMEOUT_S, SqliteStore
 from dataplane.adapters.stores.sqlite_file import Durability, store_path
 from dataplane.adapters.stores.sqlite_writer import SWEEP_EVERY_S
 from dataplane.adapters.stores.tally import COUNTERS, GAUGES
-from dataplane.core.effects import Commit, Committed, Found, OpenTurn, Recall, Recalled, SessionView
+from dataplane.core.effects import (
+    Commit,
+    Committed,
+    Found,
+    OpenTurn,
+    Recall,
+    Recalled,
+    Scope,
+    SessionView,
+)
 from dataplane.encryption import StoreEncryption
 
 __all__ = ["MemoryStore", "OffStore", "RedisStore", "SqliteStore", "StoreSet"]
@@ -155,8 +164,8 @@ class StoreSet:
         purged = [await store.purge_tenant(tenant) for store in self._backends.values()]
         return Purged(*(sum(counts) for counts in zip(*map(astuple, purged), strict=True)))
 
-    async def purge_session(self, tenant: str, session: str) -> Purged:
-        return await self.backend_for(tenant).purge_session(tenant, session)
+    async def purge_session(self, scope: Scope) -> Purged:
+        return await self.backend_for(scope.tenant).purge_session(scope)
 
     def retire(self, tenant: str) -> None:
         """The tenant is gone: purge it, and keep nothing of what its last requests still do.

@@ -1,6 +1,6 @@
 """What a durable backend answers, whichever it is.
 
-A caller says how far it has read the four lists that a view is made of, so a turn of a long
+A caller says how far it has read the five lists that a view is made of, so a turn of a long
 session reads only what was added since. Source: 03-proxy-and-recovery.md 5.2 and 5.3.
 """
 
@@ -23,10 +23,11 @@ class Mark(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Seen:
-    """How far the caller has read the four lists that a view is made of."""
+    """How far the caller has read the five lists that a view is made of."""
 
     frozen: Mark
     kept: Mark
+    kept_here: Mark
     by_principal: Mark
     by_session: Mark
 
@@ -48,7 +49,8 @@ class TurnRead:
 
     previous: the turn before. own_at: when (s) this session itself had one, its alias aside.
     frozen: component, decision key, replacement. lost: component, decision key; read only when
-    frozen is whole, save those that do not open. by_principal, by_session: owned ids with the
+    frozen is whole, save those that do not open. kept: in the whole tenant, kept_here: in this
+    session. by_principal, by_session: owned ids with the
     time (s) of their last renewal. renewed: ids that this turn renewed.
     """
 
@@ -57,6 +59,7 @@ class TurnRead:
     frozen: Delta[tuple[int, str, str, str]]
     lost: list[tuple[str, str]]
     kept: Delta[tuple[int, str]]
+    kept_here: Delta[tuple[int, str]]
     by_principal: Delta[tuple[int, str, float]]
     by_session: Delta[tuple[int, str, float]]
     renewed: list[str]

@@ -24,11 +24,11 @@ class LaterTurns:
         self._timer: asyncio.TimerHandle | None = None
 
     def __contains__(self, scope: Scope) -> bool:
-        return (scope.tenant, scope.session, scope.thread) in self._waiting
+        return (scope.tenant, scope.session_key, scope.thread) in self._waiting
 
     def note(self, turn: OpenTurn) -> None:
         scope = turn.scope
-        self._waiting[scope.tenant, scope.session, scope.thread] = turn
+        self._waiting[scope.tenant, scope.session_key, scope.thread] = turn
         if self._timer is None:
             self._timer = asyncio.get_running_loop().call_later(FLUSH_AFTER_S, self.flush)
 

@@ -19,7 +19,15 @@ from dataplane.adapters.originals import (
 )
 from dataplane.adapters.stores.memory_tenant import Tenant
 from dataplane.adapters.stores.tally import CommitTimes, TenantTally, store_stats
-from dataplane.core.effects import Commit, Committed, OpenTurn, Recall, Recalled, SessionView
+from dataplane.core.effects import (
+    Commit,
+    Committed,
+    OpenTurn,
+    Recall,
+    Recalled,
+    Scope,
+    SessionView,
+)
 
 
 class MemoryStore:
@@ -68,8 +76,8 @@ class MemoryStore:
         self._tenants[tenant] = Tenant(held.limits, purged=True)
         return held.held
 
-    async def purge_session(self, tenant: str, session: str) -> Purged:
-        return self._tenant(tenant).purge_session(session)
+    async def purge_session(self, scope: Scope) -> Purged:
+        return self._tenant(scope.tenant).purge_session(scope)
 
     def stats(self, tenant: str | None = None) -> StoreStats:
         chosen = [t for name, t in self._tenants.items() if tenant is None or name == tenant]

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 
 from dataplane.adapters.originals import Cached, Purged, StoreLimits, Touch
 from dataplane.adapters.stores import retention
+from dataplane.adapters.stores.memory_kept import KeptVerbatim
 from dataplane.adapters.stores.retention import EXACT, Fill
 from dataplane.core.content import content_key
 from dataplane.core.effects import (
@@ -29,16 +30,16 @@ LEDGER_IDS_PER_ENTRY = 10
 
 @dataclass(slots=True)
 class Original:
-    """One stashed text and who minted its id."""
+    """One stashed text. owners: principal and session (its key) of each that minted its id."""
 
     text: bytes
     touched: float
     expires: float
-    principals: set[str] = field(default_factory=set)
-    sessions: set[str] = field(default_factory=set)
+    owners: set[tuple[str, str]] = field(default_factory=set)
 
-    def is_owned_by(self, scope: Scope) -> bool:
-        return scope.principal in self.principals or scope.session in self.sessions
+    @property
+    def principals(self) -> set[str]:
+        return {principal for principal, _ in self.owners}
 
 
 @dataclass(slots=True)
@@ -81,9 +82,9 @@ class Tenant:
         self.payload_bytes = 0
         self._originals: dict[str, Original] = {}
         self._sessions: dict[str, Session] = {}
-        self._owned: defaultdict[tuple[str, str], dict[str, None]] = defaultdict(dict)
+        self._owned: defaultdict[str, dict[str, None]] = defaultdict(dict)
         self._lost: dict[tuple[str, str, str], None] = {}
-        self._kept: dict[str, None] = {}
+        self._kept = KeptVerbatim()
         self._ledger: dict[str, None] = {}
         self._written = 0
         self._frozen = Counter({True: 0, False: 0})  # pinned or not: how many
@@ -102,8 +103,8 @@ class Tenant:
 
     def open_turn(self, wanted: OpenTurn) -> SessionView:
         scope, at = wanted.scope, wanted.at
-        session = self._session(scope.session, "own", at)
-        alias = self._session(scope.alias, "alias", at) if scope.alias else None
+        session = self._session(scope.session_key, "own", at)
+        alias = self._session(scope.alias_key, "alias", at) if scope.alias else None
         alias_turn = alias.turns.get(scope.thread) if alias else None
         own = session.turns.get(scope.thread)
         previous = retention.previous_turn(own, alias_turn)
@@ -113,23 +114,23 @@ class Tenant:
             alias.turns[scope.thread] = retention.alias_record(alias_turn, record)
         for touched in (session, alias) if alias else (session,):
             self._touch_session(touched, at)
-        self._cap_sessions({scope.session, scope.alias})
-        return self._view(scope, session, previous)
+        self._cap_sessions({scope.session_key, scope.alias_key})
+        return self._view(wanted, session, previous)
 
     def touch_turn(self, wanted: Touch) -> bool:
         scope = wanted.scope
-        session = self._sessions.get(scope.session)
+        session = self._sessions.get(scope.session_key)
         turn = session.turns.get(scope.thread) if session else None
         if session is None or turn is None or turn.at != wanted.since:
             return False
         session.turns[scope.thread] = replace(turn, at=wanted.at)
-        alias = self._sessions.get(scope.alias)
+        alias = self._sessions.get(scope.alias_key)
         if alias and (known := alias.turns.get(scope.thread)):
             alias.turns[scope.thread] = replace(known, at=max(known.at, wanted.at))
         return True
 
     def note_cached(self, wanted: Cached) -> None:
-        for name in {wanted.scope.session, wanted.scope.alias}:
+        for name in {wanted.scope.session_key, wanted.scope.alias_key}:
             session = self._sessions.get(name)
             if session and (turn := session.turns.get(wanted.scope.thread)):
                 newest = max(turn.cached_at, wanted.at)
@@ -173,23 +174,21 @@ class Tenant:
                 if not session.decisions:
                     del self._sessions[name]
 
-    def _view(self, scope: Scope, session: Session, previous: PastTurn | None) -> SessionView:
+    def _view(self, wanted: OpenTurn, session: Session, previous: PastTurn | None) -> SessionView:
+        scope = wanted.scope
         frozen: dict[str, dict[str, str]] = {}
         for (component, key), decision in session.decisions.items():
             frozen.setdefault(component, {})[key] = decision.replacement
         lost: dict[str, set[str]] = {}
         for name, component, key in self._lost:
-            if name == scope.session:
+            if name == scope.session_key:
                 lost.setdefault(component, set()).add(key)
-        ids = [
-            *self._owned[("principal", scope.principal)],
-            *self._owned[("session", scope.session)],
-        ]
+        ids = self._owned[scope.principal]
         return SessionView(
             previous=previous,
             frozen=frozen,
             lost={component: frozenset(keys) for component, keys in lost.items()},
-            kept=frozenset(self._kept),
+            kept=self._kept.of(scope.session_key, wanted.reach),
             owned={marker_id: self._originals[marker_id].touched for marker_id in ids},
         )
 
@@ -203,7 +202,7 @@ class Tenant:
                 refused[payload.marker_id] = reason
         for decision in wanted.decisions:
             if all(id_ not in refused and id_ in self._originals for id_ in decision.marker_ids):
-                self._freeze(wanted.scope.session, decision, wanted.at)
+                self._freeze(wanted.scope.session_key, decision, wanted.at)
         self._evict_overflow()
         self.counted["commits"] += 1
         return Committed(frozenset(p.marker_id for p in wanted.payloads) - set(refused), refused)
@@ -246,10 +245,8 @@ class Tenant:
         return original
 
     def _own(self, marker_id: str, original: Original, scope: Scope) -> None:
-        original.principals.add(scope.principal)
-        original.sessions.add(scope.session)
-        self._owned[("principal", scope.principal)][marker_id] = None
-        self._owned[("session", scope.session)][marker_id] = None
+        original.owners.add((scope.principal, scope.session_key))
+        self._owned[scope.principal][marker_id] = None
 
     def _freeze(self, session_name: str, decision: FrozenDecision, at: float) -> None:
         session = self._session(session_name, "bare", at)
@@ -278,11 +275,13 @@ class Tenant:
         original = self._originals.get(wanted.marker_id)
         if original is None or not EXACT.is_live(original.expires, wanted.at):
             return Recalled(self._why_missing(wanted.marker_id))
-        if not original.is_owned_by(wanted.scope):
+        if not wanted.shared and wanted.scope.principal not in original.principals:
             return Recalled(Found.FOREIGN_SESSION)
         self._renew((wanted.marker_id,), wanted.at)
         if wanted.keep:
-            self._keep(content_key(original.text.decode("utf-8", "replace")))
+            key = content_key(original.text.decode("utf-8", "replace"))
+            self._kept.keep(wanted, key, capacity=retention.kept_capacity(self.limits))
+            self._evict_overflow()
         return Recalled(Found.RESOLVED, original.text, self._component(wanted))
 
     def _component(self, wanted: Recall) -> str:
@@ -291,7 +290,7 @@ class Tenant:
         """
         if wanted.keep:
             return ""
-        session = self._sessions.get(wanted.scope.session)
+        session = self._sessions.get(wanted.scope.session_key)
         decisions = session.decisions.items() if session else ()
         return next((name[0] for name, d in decisions if wanted.marker_id in d.marker_ids), "")
 
@@ -299,12 +298,6 @@ class Tenant:
         if marker_id in self._ledger:
             return Found.EXPIRED
         return Found.DELETED if self._purged or marker_id in self._deleted else Found.LOST
-
-    def _keep(self, key: str) -> None:
-        self._kept[key] = None
-        if len(self._kept) > retention.kept_capacity(self.limits):
-            del self._kept[next(iter(self._kept))]
-        self._evict_overflow()
 
     # -- leaving -------------------------------------------------------------------------------
 
@@ -325,33 +318,38 @@ class Tenant:
         original = self._originals.pop(marker_id)
         self.payload_bytes -= len(original.text)
         for principal in original.principals:
-            self._owned[("principal", principal)].pop(marker_id, None)
-        for session in original.sessions:
-            self._owned[("session", session)].pop(marker_id, None)
+            self._owned[principal].pop(marker_id, None)
 
     @property
     def held(self) -> Purged:
         """How much there is of what a purge takes away."""
         return Purged(len(self._originals), sum(self._frozen.values()), len(self._sessions))
 
-    def purge_session(self, name: str) -> Purged:
+    def purge_session(self, scope: Scope) -> Purged:
         """Delete a session and the originals that nobody else owns."""
-        before = self.held
+        before, name = self.held, scope.session_key
         if session := self._sessions.pop(name, None):
             for frozen in session.decisions.values():
                 self._frozen[frozen.pinned] -= 1
         self._lost = {key: None for key in self._lost if key[0] != name}
-        for marker_id in list(self._owned.pop(("session", name), ())):
+        self._kept.forget(name)
+        for marker_id in list(self._owned[scope.principal]):
             original = self._originals[marker_id]
-            original.sessions.discard(name)
-            if not original.sessions:
-                self._delete(marker_id)
+            if (scope.principal, name) in original.owners:
+                self._disown(marker_id, original, scope)
         after = self.held
         return Purged(
             before.originals - after.originals,
             before.decisions - after.decisions,
             before.sessions - after.sessions,
         )
+
+    def _disown(self, marker_id: str, original: Original, scope: Scope) -> None:
+        original.owners.discard((scope.principal, scope.session_key))
+        if scope.principal not in original.principals:
+            del self._owned[scope.principal][marker_id]
+        if not original.owners:
+            self._delete(marker_id)
 
     def _delete(self, marker_id: str) -> None:
         self._forget(marker_id)

@@ -13,6 +13,7 @@ from dataplane.core.effects import (
     Recall,
     Recalled,
     Refused,
+    Scope,
     SessionView,
 )
 
@@ -50,7 +51,7 @@ class OffStore:
     async def purge_tenant(self, tenant: str) -> Purged:
         return Purged(0, 0, 0)
 
-    async def purge_session(self, tenant: str, session: str) -> Purged:
+    async def purge_session(self, scope: Scope) -> Purged:
         return Purged(0, 0, 0)
 
     def set_limits(self, tenant: str, limits: StoreLimits) -> None:

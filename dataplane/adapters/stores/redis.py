@@ -11,7 +11,7 @@ import asyncio
 import secrets
 import time
 from collections.abc import Coroutine
-from dataclasses import asdict, replace
+from dataclasses import replace
 
 from dataplane.adapters.originals import (
     REDIS_LIMITS,
@@ -48,6 +48,7 @@ from dataplane.core.effects import (
     Recall,
     Recalled,
     Refused,
+    Scope,
     SessionView,
 )
 from dataplane.encryption import StoreEncryption
@@ -142,7 +143,7 @@ class RedisStore:
         try:
             async with asyncio.timeout(self._patience.of(tenant)):
                 await self._link.ready()
-                await self._settled(tenant, wanted.scope.session)
+                await self._settled(tenant, wanted.scope.session_key)
                 view = self._views.of(wanted.scope)
                 read = await self._open(wanted, view)
         except _FAILURES as error:
@@ -190,11 +191,11 @@ class RedisStore:
 
     async def touch_turn(self, wanted: Touch) -> bool:
         tenant = wanted.scope.tenant
-        message = Message(self._tenants.tally(tenant).limits, **asdict(wanted))
+        message = redis_wire.touch_message(wanted, self._tenants.tally(tenant).limits)
         self._later.flush()
         try:
             async with asyncio.timeout(self._patience.of(tenant)):
-                await self._settled(tenant, wanted.scope.session)
+                await self._settled(tenant, wanted.scope.session_key)
                 answer, _ = await self._tenants.write(
                     tenant, wanted.at, "touch_turn", lambda _: message
                 )
@@ -208,8 +209,8 @@ class RedisStore:
     def note_cached(self, wanted: Cached) -> None:
         if self._views.of(wanted.scope).turn.note_cached(wanted.at) and self._sweeping is not None:
             self._later.flush()
-            tenant, session = wanted.scope.tenant, wanted.scope.session
-            message = Message(self._tenants.tally(tenant).limits, **asdict(wanted))
+            tenant, session = wanted.scope.tenant, wanted.scope.session_key
+            message = redis_wire.cached_message(wanted, self._tenants.tally(tenant).limits)
             telling = self._told(tenant, wanted.at, "note_cached", message)
             self._write_behind(telling, tenant, session)
 
@@ -220,8 +221,9 @@ class RedisStore:
         self._views.forget(tenant, turns=True)
         return purged
 
-    async def purge_session(self, tenant: str, session: str) -> Purged:
+    async def purge_session(self, scope: Scope) -> Purged:
         self._later.flush()
+        tenant, session = scope.tenant, scope.session_key
         await self._settled(tenant, session)
         at = time.time()  # it belongs to no request, whose clock might be virtual
         limits = self._tenants.tally(tenant).limits
@@ -260,7 +262,7 @@ class RedisStore:
         self, wanted: OpenTurn, unopened: list[tuple[str, str]], limits: StoreLimits
     ) -> None:
         """Decisions that do not open are lost, so that whoever can makes them again."""
-        message = Message(limits, session=wanted.scope.session, decisions=unopened)
+        message = Message(limits, session=wanted.scope.session_key, decisions=unopened)
         await self._tenants.write(wanted.scope.tenant, wanted.at, "lose", lambda _: message)
 
     async def _look_up(self, wanted: Recall) -> Read | None:
@@ -334,13 +336,13 @@ class RedisStore:
         """
         late = self._views.of(wanted.scope).made_by(wanted)
         if late:
-            tenant, session = wanted.scope.tenant, wanted.scope.session
+            tenant, session = wanted.scope.tenant, wanted.scope.session_key
             self._write_behind(self._took_back(wanted, attempt, late), tenant, session)
 
     async def _took_back(self, wanted: Commit, attempt: str, late: list[FrozenDecision]) -> None:
         tenant = wanted.scope.tenant
         limits = self._tenants.tally(tenant).limits
-        message = redis_wire.take_back_message(wanted.scope.session, attempt, late, limits)
+        message = redis_wire.take_back_message(wanted.scope.session_key, attempt, late, limits)
         while True:
             try:
                 async with asyncio.timeout(self._timeout_s):

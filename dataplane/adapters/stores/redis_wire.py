@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from dataplane.adapters.originals import StoreLimits
+from dataplane.adapters.originals import Cached, StoreLimits, Touch
 from dataplane.adapters.stores import packing, retention
 from dataplane.adapters.stores.answers import (
     Delta,
@@ -43,6 +43,7 @@ _POLICY = {
     "floor_s": BATCHED.floor_s,
     "share": BATCHED.share,
     "owned_ids": retention.OWNED_IDS,
+    "asked_back_within_s": retention.ASKED_BACK_WITHIN_S,
     "ledger_rows": retention.LEDGER_ROWS,
     "ledger_retention_s": retention.LEDGER_RETENTION_S,
     "sweep_rows": SWEEP_ROWS,
@@ -87,9 +88,27 @@ class Message:
         return len(self.values)
 
 
+def _place(scope: Scope) -> dict[str, str]:
+    """A scope as the script knows it: its sessions by their keys."""
+    return {
+        "principal": scope.principal,
+        "session": scope.session_key,
+        "alias": scope.alias_key,
+        "thread": scope.thread,
+    }
+
+
+def touch_message(wanted: Touch, limits: StoreLimits) -> Message:
+    return Message(limits, scope=_place(wanted.scope), at=wanted.at, since=wanted.since)
+
+
+def cached_message(wanted: Cached, limits: StoreLimits) -> Message:
+    return Message(limits, scope=_place(wanted.scope), at=wanted.at)
+
+
 def turn_of(wanted: OpenTurn) -> dict[str, Any]:
     return {
-        "scope": asdict(wanted.scope),
+        "scope": _place(wanted.scope),
         "messages": wanted.messages,
         "at": wanted.at,
         "ttl_s": wanted.ttl_s,
@@ -104,12 +123,12 @@ def turn_message(wanted: OpenTurn, seen: Seen, keyring: Keyring, limits: StoreLi
 def commit_message(wanted: Commit, attempt: str, keyring: Keyring, limits: StoreLimits) -> Message:
     message = Message(
         limits,
-        scope=asdict(wanted.scope),
+        scope=_place(wanted.scope),
         at=wanted.at,
         attempt=attempt,
         keyring=keyring.token,
     )
-    session, cipher = wanted.scope.session, keyring.cipher
+    session, cipher = wanted.scope.session_key, keyring.cipher
     message.arguments["payloads"] = [_payload(message, p, cipher) for p in wanted.payloads]
     message.arguments["decisions"] = [
         (
@@ -170,7 +189,7 @@ class TurnAnswer:
 
 def turn_answer(scope: Scope, own: list[Any], cipher: Cipher) -> TurnAnswer:
     """Raises UnknownKeyError when the cipher is older than a decision."""
-    before, own_at, renewed, (frozen, lost, kept, by_principal, by_session) = own
+    before, own_at, renewed, (frozen, lost, kept, kept_here, by_principal, by_session) = own
     previous = None
     if before:
         messages, at, ttl_s, offered, cached_at = before
@@ -180,9 +199,12 @@ def turn_answer(scope: Scope, own: list[Any], cipher: Cipher) -> TurnAnswer:
     read = TurnRead(
         previous=previous,
         own_at=float(own_at) if own_at else None,
-        frozen=Delta(rows.whole, _opened(scope.session, rows.rows, cipher, unopened), rows.mark),
+        frozen=Delta(
+            rows.whole, _opened(scope.session_key, rows.rows, cipher, unopened), rows.mark
+        ),
         lost=[(component.decode(), key.decode()) for component, key in lost] + unopened,
-        kept=_delta(kept, lambda row: (int(row[0]), row[1].decode())),
+        kept=_delta(kept, _kept),
+        kept_here=_delta(kept_here, _kept),
         by_principal=_delta(by_principal, _owned),
         by_session=_delta(by_session, _owned),
         renewed=[marker_id.decode() for marker_id in renewed],
@@ -193,6 +215,10 @@ def turn_answer(scope: Scope, own: list[Any], cipher: Cipher) -> TurnAnswer:
 def _delta(raw: list[Any], row_of: Callable[[list[Any]], Row]) -> Delta[Row]:
     epoch, last, whole, rows = raw
     return Delta(bool(whole), [row_of(row) for row in rows], Mark(epoch, last))
+
+
+def _kept(row: list[Any]) -> tuple[int, str]:
+    return int(row[0]), row[1].decode()
 
 
 def _owned(row: list[Any]) -> tuple[int, str, float]:
@@ -236,7 +262,8 @@ class Read:
 def find_message(wanted: Recall, keyring: Keyring, limits: StoreLimits) -> Message:
     return Message(
         limits,
-        scope=asdict(wanted.scope),
+        scope=_place(wanted.scope),
+        shared=wanted.shared,
         marker_id=wanted.marker_id,
         at=wanted.at,
         emitted=wanted.emitted,
@@ -266,6 +293,8 @@ def recalled_message(
         at=wanted.at,
         due=read.lookup.due,
         keep=keep,
+        session=wanted.scope.session_key,
+        reach=wanted.reach,
         keyring=keyring.token,
     )
     if read.is_outdated and keyring.cipher.newest and read.kept and read.lookup.original:

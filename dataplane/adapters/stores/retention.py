@@ -17,6 +17,8 @@ LEDGER_ROWS = 1_000_000
 LEDGER_RETENTION_S = 30 * 86_400.0
 OWNED_IDS = 4096  # per principal and per session, the newest
 CACHED_EVERY_S = COLD_MARGIN_S  # how far behind the record of a cached thread may be
+# Of two sessions that asked for one text within that long of each other, the tenant learns.
+ASKED_BACK_WITHIN_S = 86_400.0
 _MINTED = re.compile(r"[0-9a-f]{16}(?:[0-9a-f]{8})?")
 
 

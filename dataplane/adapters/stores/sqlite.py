@@ -59,6 +59,7 @@ from dataplane.core.effects import (
     Recall,
     Recalled,
     Refused,
+    Scope,
     SessionView,
 )
 from dataplane.encryption import StoreEncryption
@@ -224,8 +225,9 @@ class SqliteStore:
         self._tallies[tenant] = TenantTally(self._tally(tenant).limits, authoritative=True)
         return held
 
-    async def purge_session(self, tenant: str, session: str) -> Purged:
+    async def purge_session(self, scope: Scope) -> Purged:
         self._later.flush()
+        tenant, session = scope.tenant, scope.session_key
         at = time.time()  # it belongs to no request, whose clock might be virtual
         file = await self._ready(tenant, at)
         purged = await self._write(
@@ -314,7 +316,7 @@ class SqliteStore:
         """
         late = self._views.of(wanted.scope).made_by(wanted)
         if late:
-            tenant, session = wanted.scope.tenant, wanted.scope.session
+            tenant, session = wanted.scope.tenant, wanted.scope.session_key
             self._write_behind(
                 tenant, wanted.at, lambda tx: sqlite_decisions.take_back(tx, session, late)
             )
@@ -363,7 +365,7 @@ class SqliteStore:
             if lookup.due:
                 sqlite_stash.renew(tx, [wanted.marker_id], wanted.at, limits)
             if key:
-                sqlite_stash.keep(tx, key, limits)
+                sqlite_stash.keep(tx, wanted, key, limits)
 
         try:
             async with asyncio.timeout(self._timeout_s):

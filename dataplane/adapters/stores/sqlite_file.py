@@ -24,13 +24,27 @@ _TENANT = re.compile(r"(?!\.+$)[A-Za-z0-9._-]{1,128}")
 _SIDE_FILES = ("", "-wal", "-shm")
 _LOG_TRIES = 3
 _LOG_PAUSE_S = 0.02
-# Table, column and its type, with the default that stands for "an earlier release did not say".
-_LATER_COLUMNS = (("turn", "cached_at", "REAL NOT NULL DEFAULT 0"),)
 
 # `stash` holds the facts of an original and `body` its bytes, so that a renewal never rewrites
 # the bytes; `packed` is 1 for compressed bytes, plus twice the data key that seals them. Ids grow
 # and are never used twice: a reader asks for what is newer than it has seen.
 # `tally` has one row, kept by triggers, so that every process sees the same counts.
+# A session is named by Scope.session_key; `kept` names the whole tenant by "".
+VERSION = 1
+_TURN = (
+    "CREATE TABLE turn(session TEXT NOT NULL, thread TEXT NOT NULL, messages INTEGER NOT NULL, "
+    "at REAL NOT NULL, ttl_s INTEGER NOT NULL, offered INTEGER NOT NULL, "
+    "cached_at REAL NOT NULL, PRIMARY KEY(session, thread)) WITHOUT ROWID"
+)
+_KEPT = (
+    "CREATE TABLE kept(id INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL, "
+    "k TEXT NOT NULL, at REAL NOT NULL, UNIQUE(session, k))",
+    "CREATE INDEX kept_session ON kept(session)",
+    "CREATE INDEX kept_k ON kept(k)",
+    "CREATE TRIGGER kept_in AFTER INSERT ON kept BEGIN UPDATE tally SET kept = kept + 1; END",
+    "CREATE TRIGGER kept_out AFTER DELETE ON kept BEGIN "
+    "UPDATE tally SET kept = kept - 1, generation = generation + 1; END",
+)
 SCHEMA = """
 CREATE TABLE meta(k TEXT PRIMARY KEY, v REAL NOT NULL) WITHOUT ROWID;
 CREATE TABLE datakey(id INTEGER PRIMARY KEY, made_for TEXT NOT NULL, kek TEXT NOT NULL,
@@ -51,9 +65,6 @@ CREATE TABLE session(session TEXT PRIMARY KEY, kind TEXT NOT NULL, version INTEG
   touched REAL NOT NULL, renewed REAL NOT NULL, expires REAL NOT NULL) WITHOUT ROWID;
 CREATE INDEX session_expires ON session(expires);
 CREATE INDEX session_kind ON session(kind, touched);
-CREATE TABLE turn(session TEXT NOT NULL, thread TEXT NOT NULL, messages INTEGER NOT NULL,
-  at REAL NOT NULL, ttl_s INTEGER NOT NULL, offered INTEGER NOT NULL,
-  cached_at REAL NOT NULL DEFAULT 0, PRIMARY KEY(session, thread)) WITHOUT ROWID;
 CREATE TABLE frozen(id INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL,
   component TEXT NOT NULL, k TEXT NOT NULL, replacement TEXT NOT NULL, pinned INTEGER NOT NULL,
   UNIQUE(session, component, k));
@@ -62,7 +73,6 @@ CREATE INDEX frozen_overflow ON frozen(session) WHERE NOT pinned;
 CREATE TABLE names(frozen INTEGER NOT NULL, k TEXT NOT NULL, PRIMARY KEY(frozen, k)) WITHOUT ROWID;
 CREATE TABLE lost(id INTEGER PRIMARY KEY AUTOINCREMENT, session TEXT NOT NULL,
   component TEXT NOT NULL, k TEXT NOT NULL, UNIQUE(session, component, k));
-CREATE TABLE kept(id INTEGER PRIMARY KEY AUTOINCREMENT, k TEXT NOT NULL UNIQUE);
 CREATE TABLE tally(payloads INTEGER, bytes INTEGER, pinned INTEGER, overflow INTEGER,
   kept INTEGER, lost INTEGER, ledger INTEGER, version INTEGER, generation INTEGER);
 INSERT INTO tally VALUES(0, 0, 0, 0, 0, 0, 0, 0, 0);
@@ -76,14 +86,24 @@ CREATE TRIGGER frozen_in AFTER INSERT ON frozen BEGIN
 CREATE TRIGGER frozen_out AFTER DELETE ON frozen BEGIN
   UPDATE tally SET pinned = pinned - OLD.pinned, overflow = overflow - (NOT OLD.pinned);
   DELETE FROM names WHERE frozen = OLD.id; END;
-CREATE TRIGGER kept_in AFTER INSERT ON kept BEGIN UPDATE tally SET kept = kept + 1; END;
-CREATE TRIGGER kept_out AFTER DELETE ON kept BEGIN
-  UPDATE tally SET kept = kept - 1, generation = generation + 1; END;
 CREATE TRIGGER lost_in AFTER INSERT ON lost BEGIN UPDATE tally SET lost = lost + 1; END;
 CREATE TRIGGER lost_out AFTER DELETE ON lost BEGIN UPDATE tally SET lost = lost - 1; END;
 CREATE TRIGGER ledger_in AFTER INSERT ON ledger BEGIN UPDATE tally SET ledger = ledger + 1; END;
 CREATE TRIGGER ledger_out AFTER DELETE ON ledger BEGIN UPDATE tally SET ledger = ledger - 1; END;
 """
+# From a file without a version. Its decisions were known by a weaker key, and nobody knows whose
+# its sessions are; who minted an original is known, so it goes on opening.
+_FROM_0 = (
+    "DELETE FROM frozen",
+    "DELETE FROM lost",
+    "DELETE FROM session",
+    "DROP TABLE turn",
+    _TURN,
+    "UPDATE owner SET session = principal || ' ' || session",
+    "DROP TABLE kept",
+    *_KEPT,
+    "UPDATE tally SET kept = 0, version = version + 1, generation = generation + 1",
+)
 
 
 def segment_of(tenant: str) -> str:
@@ -128,14 +148,13 @@ def prepare(path: Path, at: float, *, thorough: bool = False) -> bool:
     Raises OSError or sqlite3.Error when the directory is unusable or the file is busy.
     """
     path.parent.mkdir(parents=True, exist_ok=True)
-    if path.exists() and _is_sound(path, thorough=thorough) and _is_complete(path):
+    if path.exists() and _is_sound(path, thorough=thorough):
         return False
     with _alone(path.parent):
         if not path.exists():
             _create(path, reset_at=None)
             return False
-        if _is_sound(path, thorough=thorough):  # of an earlier release, or another was first
-            _complete(path)
+        if _is_sound(path, thorough=thorough):  # another process was first
             return False
         _move_aside(path)
         _create(path, reset_at=at)
@@ -171,27 +190,6 @@ def _is_sound(path: Path, *, thorough: bool) -> bool:
             return False
 
 
-def _missing_columns(connection: sqlite3.Connection) -> list[str]:
-    """What to say so that the tables have every column that this release reads."""
-    return [
-        f"ALTER TABLE {table} ADD COLUMN {column} {kind}"
-        for table, column, kind in _LATER_COLUMNS
-        if column not in {row[1] for row in connection.execute(f"PRAGMA table_info({table})")}
-    ]
-
-
-def _is_complete(path: Path) -> bool:
-    with contextlib.closing(connect_read_only(path)) as connection:
-        return not _missing_columns(connection)
-
-
-def _complete(path: Path) -> None:
-    """An earlier release made this file: what came since begins empty."""
-    with contextlib.closing(connect(path, "process")) as connection:
-        for statement in _missing_columns(connection):
-            connection.execute(statement)
-
-
 def _lost_its_log(path: Path) -> bool:
     """A write-ahead log is gone whose index is still there: commits are missing.
 
@@ -222,7 +220,8 @@ def _create(path: Path, *, reset_at: float | None) -> None:
         connection.execute("PRAGMA page_size=4096")
         connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
         connection.execute("PRAGMA journal_mode=WAL")
-        connection.executescript(f"BEGIN;{SCHEMA}COMMIT;")
+        rest = ";".join((_TURN, *_KEPT, f"PRAGMA user_version={VERSION}"))
+        connection.executescript(f"BEGIN;{SCHEMA}{rest};COMMIT;")
         if reset_at is not None:
             connection.execute("INSERT INTO meta VALUES('reset_at', ?)", (reset_at,))
         if tombstone_of(path).exists():
@@ -233,6 +232,27 @@ def _create(path: Path, *, reset_at: float | None) -> None:
         path.hardlink_to(newborn)
     finally:
         newborn.unlink(missing_ok=True)
+
+
+def upgrade(connection: sqlite3.Connection) -> None:
+    """Bring a file of an earlier release up to date; one that is, is left alone."""
+    if _version(connection) >= VERSION:
+        return
+    connection.execute("BEGIN IMMEDIATE")
+    try:
+        if _version(connection) < VERSION:  # another process may have been first
+            for statement in _FROM_0:
+                connection.execute(statement)
+            connection.execute(f"PRAGMA user_version={VERSION}")
+        connection.execute("COMMIT")
+    finally:
+        if connection.in_transaction:
+            connection.execute("ROLLBACK")
+
+
+def _version(connection: sqlite3.Connection) -> int:
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    return version
 
 
 def remove(path: Path) -> None:

@@ -15,9 +15,12 @@ from dataplane.adapters.stores.sqlite_writer import Transaction
 
 
 def purge_session(tx: Transaction, session: str, at: float) -> Purged:
-    """Turns, decisions and owned ids of a session, and the originals that nobody else owns."""
+    """Turns, decisions and owned ids of a session, named by its key, and the originals that nobody
+    else owns.
+    """
     decisions = tx.execute("DELETE FROM frozen WHERE session = ?", (session,)).rowcount
     tx.execute("DELETE FROM lost WHERE session = ?", (session,))
+    tx.execute("DELETE FROM kept WHERE session = ?", (session,))
     tx.execute("DELETE FROM turn WHERE session = ?", (session,))
     sessions = tx.execute("DELETE FROM session WHERE session = ?", (session,)).rowcount
     owned = tx.execute("SELECT DISTINCT k FROM owner WHERE session = ?", (session,)).fetchall()

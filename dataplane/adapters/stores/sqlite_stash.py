@@ -23,6 +23,13 @@ from dataplane.adapters.stores.sqlite_writer import SWEEP_ROWS, Transaction, fil
 from dataplane.core.effects import Commit, Committed, Found, Payload, Recall, Refused
 
 _LEDGER_TRIM_ROWS = 500
+_KEEP = """
+INSERT INTO kept(session, k, at) VALUES(?, ?, ?)
+ON CONFLICT(session, k) DO UPDATE SET at = max(at, excluded.at)
+"""
+_ASKED_ELSEWHERE = """
+SELECT 1 FROM kept WHERE k = ? AND session NOT IN ('', ?) AND abs(at - ?) <= ? LIMIT 1
+"""
 _LEDGER_STATES = {"expired": Found.EXPIRED, "deleted": Found.DELETED}
 
 
@@ -56,7 +63,7 @@ def _freeze(tx: Transaction, wanted: Commit, limits: StoreLimits, landed: Landed
     ]
     if not decisions:
         return
-    name = wanted.scope.session
+    name = wanted.scope.session_key
     session = sqlite_decisions.ensure_session(tx, name, "bare", wanted.at, limits)
     # Not before the session's own renewal: a decision must not outlive its originals.
     at = max(wanted.at, session.renewed)
@@ -96,7 +103,7 @@ def _stash(
     elif BATCHED.renewal_is_due(touched, at, limits.original_ttl_s):
         renew(tx, [id_], at, limits)
         renewed[id_] = at
-    owner = (id_, wanted.scope.principal, wanted.scope.session)
+    owner = (id_, wanted.scope.principal, wanted.scope.session_key)
     tx.execute("INSERT OR IGNORE INTO owner(k, principal, session) VALUES(?, ?, ?)", owner)
     return None
 
@@ -174,11 +181,7 @@ def find(
         (id_,),
     ).fetchone()
     if row and BATCHED.is_live(row[5], at):
-        owned = connection.execute(
-            "SELECT 1 FROM owner WHERE k = ? AND (principal = ? OR session = ?)",
-            (id_, wanted.scope.principal, wanted.scope.session),
-        ).fetchone()
-        if not owned:
+        if not (wanted.shared or _is_owner(connection, wanted)):
             return Lookup(Found.FOREIGN_SESSION)
         due = BATCHED.renewal_is_due(row[4], at, limits.original_ttl_s)
         found = looked_up(Kept(*row[:4]), cipher, due=due)
@@ -186,12 +189,17 @@ def find(
     return Lookup(Found.EXPIRED if row else _why_missing(connection, wanted))
 
 
+def _is_owner(connection: sqlite3.Connection, wanted: Recall) -> bool:
+    sql = "SELECT 1 FROM owner WHERE k = ? AND principal = ?"
+    return bool(connection.execute(sql, (wanted.marker_id, wanted.scope.principal)).fetchone())
+
+
 def _component(connection: sqlite3.Connection, wanted: Recall) -> str:
     """Whose decision of this session the id stands in, "" where there is none."""
     row = connection.execute(
         "SELECT frozen.component FROM frozen JOIN names ON names.frozen = frozen.id "
         "WHERE frozen.session = ? AND names.k = ?",
-        (wanted.scope.session, wanted.marker_id),
+        (wanted.scope.session_key, wanted.marker_id),
     ).fetchone()
     return row[0] if row else ""
 
@@ -207,11 +215,20 @@ def _why_missing(connection: sqlite3.Connection, wanted: Recall) -> Found:
     return Found.NEVER_MINTED if proves and not wanted.emitted else Found.LOST
 
 
-def keep(tx: Transaction, key: str, limits: StoreLimits) -> None:
-    """Remember a content that was expanded; the oldest such content makes room for it."""
-    tx.execute("INSERT OR IGNORE INTO kept(k) VALUES(?)", (key,))
-    if fill_of(tx).kept > retention.kept_capacity(limits):
-        tx.execute("DELETE FROM kept WHERE id = (SELECT min(id) FROM kept)")
+def keep(tx: Transaction, wanted: Recall, key: str, limits: StoreLimits) -> None:
+    """Remember a content that was asked back; the oldest such content makes room for it."""
+    own, at = wanted.scope.session_key, wanted.at
+    if wanted.reach == "tenant":
+        tx.execute(_KEEP, ("", key, at))
+    else:
+        tx.execute(_KEEP, (own, key, at))
+        asked = (key, own, at, retention.ASKED_BACK_WITHIN_S)
+        if wanted.reach == "auto" and tx.execute(_ASKED_ELSEWHERE, asked).fetchone():
+            tx.execute(_KEEP, ("", key, at))
+    excess = fill_of(tx).kept - retention.kept_capacity(limits)
+    if excess > 0:
+        sql = "DELETE FROM kept WHERE id IN (SELECT id FROM kept ORDER BY id LIMIT ?)"
+        tx.execute(sql, (excess,))
     sqlite_decisions.evict_overflow(tx, limits)
 
 

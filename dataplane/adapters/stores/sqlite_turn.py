@@ -22,7 +22,7 @@ _FROZEN = (
     "SELECT id, component, k, replacement FROM frozen WHERE session = ? AND id > ? ORDER BY id"
 )
 _LOST = "SELECT component, k FROM lost WHERE session = ?"
-_KEPT = "SELECT id, k FROM kept WHERE id > ? ORDER BY id"
+_KEPT = "SELECT id, k FROM kept WHERE session = ? AND id > ? ORDER BY id"
 _OWNED = "SELECT owner.id, owner.k, touched FROM owner JOIN stash ON stash.k = owner.k "
 _NEWEST = f"AND owner.id > ? ORDER BY owner.id DESC LIMIT {retention.OWNED_IDS}"
 _BY_PRINCIPAL = f"{_OWNED}WHERE principal = ? {_NEWEST}"
@@ -32,7 +32,8 @@ _BY_SESSION = f"{_OWNED}WHERE session = ? {_NEWEST}"
 _NEWEST_OF_EACH = """
 SELECT session.version, generation,
   ifnull((SELECT max(id) FROM frozen WHERE frozen.session = ?1), -1),
-  ifnull((SELECT max(id) FROM kept), -1),
+  ifnull((SELECT max(id) FROM kept WHERE kept.session = ''), -1),
+  ifnull((SELECT max(id) FROM kept WHERE kept.session = ?1), -1),
   ifnull((SELECT max(id) FROM owner WHERE principal = ?2), -1),
   ifnull((SELECT max(id) FROM owner WHERE owner.session = ?1), -1)
 FROM tally, session WHERE session.session = ?1
@@ -55,13 +56,14 @@ class Recorded(NamedTuple):
 def record(tx: Transaction, wanted: OpenTurn, limits: StoreLimits) -> Recorded:
     """Write one turn."""
     scope, at = wanted.scope, wanted.at
-    alias = scope.alias if scope.alias != scope.session else ""
-    names = {scope.session: "own", alias: "alias"} if alias else {scope.session: "own"}
+    own_key = scope.session_key
+    alias = scope.alias_key if scope.alias_key != own_key else ""
+    names = {own_key: "own", alias: "alias"} if alias else {own_key: "own"}
     sessions = {
         name: sqlite_decisions.ensure_session(tx, name, kind, at, limits)
         for name, kind in names.items()
     }
-    own = _turn(tx, scope.session, scope.thread)
+    own = _turn(tx, own_key, scope.thread)
     previous = _record(tx, wanted, own, alias)
     renewed = [
         marker_id
@@ -69,12 +71,12 @@ def record(tx: Transaction, wanted: OpenTurn, limits: StoreLimits) -> Recorded:
         for marker_id in _renew_session(tx, name, session.renewed, at, limits)
     ]
     if any(session.is_new for session in sessions.values()):
-        sqlite_decisions.cap_sessions(tx, (scope.session, alias), limits)
+        sqlite_decisions.cap_sessions(tx, (own_key, alias), limits)
     return Recorded(previous, own.at if own else None, renewed)
 
 
 def _record(tx: Transaction, wanted: OpenTurn, own: PastTurn | None, alias: str) -> PastTurn | None:
-    session, thread = wanted.scope.session, wanted.scope.thread
+    session, thread = wanted.scope.session_key, wanted.scope.thread
     alias_turn = _turn(tx, alias, thread) if alias else None
     previous = retention.previous_turn(own, alias_turn)
     record = retention.turn_record(previous, wanted)
@@ -89,14 +91,14 @@ def touch(tx: Transaction, wanted: Touch) -> bool:
     scope = wanted.scope
     moved = tx.execute(
         "UPDATE turn SET at = ? WHERE session = ? AND thread = ? AND at = ?",
-        (wanted.at, scope.session, scope.thread, wanted.since),
+        (wanted.at, scope.session_key, scope.thread, wanted.since),
     )
     if not moved.rowcount:
         return False
     if scope.alias and scope.alias != scope.session:
         tx.execute(
             "UPDATE turn SET at = max(at, ?) WHERE session = ? AND thread = ?",
-            (wanted.at, scope.alias, scope.thread),
+            (wanted.at, scope.alias_key, scope.thread),
         )
     return True
 
@@ -106,7 +108,7 @@ def note_cached(tx: Transaction, wanted: Cached) -> None:
     scope = wanted.scope
     tx.execute(
         "UPDATE turn SET cached_at = max(cached_at, ?) WHERE session IN (?, ?) AND thread = ?",
-        (wanted.at, scope.session, scope.alias or scope.session, scope.thread),
+        (wanted.at, scope.session_key, scope.alias_key or scope.session_key, scope.thread),
     )
 
 
@@ -152,18 +154,20 @@ def _renew_session(
 
 
 def _read(tx: Transaction, scope: Scope, seen: Seen, recorded: Recorded) -> TurnRead:
-    about = (scope.session, scope.principal)
+    session = scope.session_key
+    about = (session, scope.principal)
     version, generation, *newest = tx.execute(_NEWEST_OF_EACH, about).fetchone()
-    frozen_to, kept_to, principal_to, session_to = newest
-    frozen = _added(tx, _FROZEN, (scope.session,), seen.frozen, Mark(version, frozen_to))
-    lost = tx.execute(_LOST, (scope.session,)).fetchall() if frozen.whole else []
-    frozen = replace(frozen, rows=_opened(tx, scope.session, frozen.rows, lost))
+    frozen_to, kept_to, here_to, principal_to, session_to = newest
+    frozen = _added(tx, _FROZEN, (session,), seen.frozen, Mark(version, frozen_to))
+    lost = tx.execute(_LOST, (session,)).fetchall() if frozen.whole else []
+    frozen = replace(frozen, rows=_opened(tx, session, frozen.rows, lost))
     return TurnRead(
         previous=recorded.previous,
         own_at=recorded.own_at,
         frozen=frozen,
         lost=lost,
-        kept=_added(tx, _KEPT, (), seen.kept, Mark(generation, kept_to)),
+        kept=_added(tx, _KEPT, ("",), seen.kept, Mark(generation, kept_to)),
+        kept_here=_added(tx, _KEPT, (session,), seen.kept_here, Mark(generation, here_to)),
         by_principal=_added(
             tx,
             _BY_PRINCIPAL,
@@ -172,7 +176,7 @@ def _read(tx: Transaction, scope: Scope, seen: Seen, recorded: Recorded) -> Turn
             Mark(generation, principal_to),
         ),
         by_session=_added(
-            tx, _BY_SESSION, (scope.session,), seen.by_session, Mark(generation, session_to)
+            tx, _BY_SESSION, (session,), seen.by_session, Mark(generation, session_to)
         ),
         renewed=recorded.renewed,
     )

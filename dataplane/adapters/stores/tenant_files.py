@@ -22,6 +22,7 @@ from dataplane.adapters.stores.sqlite_file import (
     connect_read_only,
     prepare,
     store_path,
+    upgrade,
 )
 from dataplane.adapters.stores.sqlite_keys import unlock
 from dataplane.core.effects import Recall
@@ -104,6 +105,7 @@ class TenantFiles:
     def _open(self, tenant: str, path: Path, at: float, is_doubted: bool) -> TenantFile:  # noqa: FBT001
         replaced = prepare(path, at, thorough=is_doubted)
         with contextlib.closing(connect(path, self._durability)) as connection:
+            upgrade(connection)
             return TenantFile(path, unlock(connection, tenant, self._encryption), replaced)
 
     def _note(self, tenant: str, done: asyncio.Future[TenantFile]) -> None:

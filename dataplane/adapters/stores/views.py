@@ -18,7 +18,15 @@ from dataplane.adapters.originals import StoreLimits, Touch
 from dataplane.adapters.stores import retention
 from dataplane.adapters.stores.answers import Delta, Landed, Mark, Seen, TurnRead
 from dataplane.adapters.stores.retention import OWNED_IDS
-from dataplane.core.effects import Commit, FrozenDecision, OpenTurn, PastTurn, Scope, SessionView
+from dataplane.core.effects import (
+    Commit,
+    FrozenDecision,
+    OpenTurn,
+    PastTurn,
+    Reach,
+    Scope,
+    SessionView,
+)
 
 MAX_SESSIONS = 2048
 MAX_PRINCIPALS = 256
@@ -79,7 +87,7 @@ class FrozenKnown:
 
 @dataclass(slots=True)
 class KeptKnown:
-    """The content keys that one tenant keeps verbatim."""
+    """The content keys that one tenant, or one session, keeps verbatim."""
 
     mark: Mark = field(default_factory=Mark)
     keys: frozenset[str] = frozenset()
@@ -94,7 +102,9 @@ class KeptKnown:
 
 @dataclass(slots=True)
 class OwnedKnown:
-    """The ids that one principal or one session owns, with the time (s) of their renewal."""
+    """The ids that one principal, or one of its sessions, owns, with the time (s) of their
+    renewal.
+    """
 
     mark: Mark = field(default_factory=Mark)
     ids: dict[str, float] = field(default_factory=dict)
@@ -166,22 +176,30 @@ class View:
     turn: TurnKnown
     frozen: FrozenKnown
     kept: KeptKnown
+    kept_here: KeptKnown
     by_principal: OwnedKnown
     by_session: OwnedKnown
 
     @property
     def seen(self) -> Seen:
-        return Seen(self.frozen.mark, self.kept.mark, self.by_principal.mark, self.by_session.mark)
+        return Seen(
+            self.frozen.mark,
+            self.kept.mark,
+            self.kept_here.mark,
+            self.by_principal.mark,
+            self.by_session.mark,
+        )
 
     def merge(self, read: TurnRead, wanted: OpenTurn) -> SessionView:
         previous = self.turn.previous(read)
         self.turn.last, self.turn.recorded = retention.turn_record(previous, wanted), True
         self.frozen.merge(read.frozen, read.lost)
         self.kept.merge(read.kept)
+        self.kept_here.merge(read.kept_here)
         self.by_principal.merge(read.by_principal)
         self.by_session.merge(read.by_session)
         self.renew(dict.fromkeys(read.renewed, wanted.at))
-        return self._known(previous)
+        return self._known(previous, wanted.reach)
 
     def noted(self, wanted: OpenTurn) -> SessionView | None:
         """The turn before, for a turn that decides nothing; None when it is not known here."""
@@ -199,16 +217,20 @@ class View:
         self.turn.last, self.turn.recorded = retention.turn_record(previous, wanted), False
         if previous is None or self.frozen.mark == Mark():
             return SessionView(available=False)
-        return replace(self._known(previous), available=False)
+        return replace(self._known(previous, wanted.reach), available=False)
 
-    def _known(self, previous: PastTurn | None) -> SessionView:
+    def _known(self, previous: PastTurn | None, reach: Reach) -> SessionView:
         return SessionView(
             previous=previous,
             frozen={name: dict(known) for name, known in self.frozen.frozen.items()},
             lost={name: frozenset(keys) for name, keys in self.frozen.lost.items() if keys},
-            kept=self.kept.keys,
+            kept=self._kept(reach),
             owned=self.owned,
         )
+
+    def _kept(self, reach: Reach) -> frozenset[str]:
+        here, everywhere = self.kept_here.keys, self.kept.keys
+        return here if reach == "session" or not everywhere else everywhere | here
 
     @property
     def owned(self) -> dict[str, float]:
@@ -257,16 +279,18 @@ class Views:
         self._turns = Recent(TurnKnown, MAX_SESSIONS)
         self._frozen = Recent(FrozenKnown, MAX_SESSIONS)
         self._kept = Recent(KeptKnown, MAX_TENANTS)
+        self._kept_here = Recent(KeptKnown, MAX_SESSIONS)
         self._by_principal = Recent(OwnedKnown, MAX_PRINCIPALS)
         self._by_session = Recent(OwnedKnown, MAX_SESSIONS)
 
     def of(self, scope: Scope) -> View:
         return View(
-            self._turns.get((scope.tenant, f"{scope.session} {scope.thread}")),
-            self._frozen.get((scope.tenant, scope.session)),
+            self._turns.get((scope.tenant, f"{scope.session_key} {scope.thread}")),
+            self._frozen.get((scope.tenant, scope.session_key)),
             self._kept.get((scope.tenant, "")),
+            self._kept_here.get((scope.tenant, scope.session_key)),
             self._by_principal.get((scope.tenant, scope.principal)),
-            self._by_session.get((scope.tenant, scope.session)),
+            self._by_session.get((scope.tenant, scope.session_key)),
         )
 
     def doubt(self) -> None:
@@ -274,7 +298,7 @@ class Views:
         replayed, and read whole at the next chance.
         """
         lists: Iterable[FrozenKnown | KeptKnown | OwnedKnown] = chain(
-            self._frozen, self._kept, self._by_principal, self._by_session
+            self._frozen, self._kept, self._kept_here, self._by_principal, self._by_session
         )
         for known in lists:
             if known.mark != Mark():
@@ -284,7 +308,13 @@ class Views:
         """After a damaged file was replaced nothing that was read from it holds. turns: nor does
         what this process itself has seen pass.
         """
-        for known in (self._frozen, self._kept, self._by_principal, self._by_session):
+        for known in (
+            self._frozen,
+            self._kept,
+            self._kept_here,
+            self._by_principal,
+            self._by_session,
+        ):
             known.forget(tenant)
         if turns:
             self._turns.forget(tenant)

@@ -108,7 +108,7 @@ class Document(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     force_model: (
         Annotated[str, key("Send every request to this model, whatever it names.")] | None
     ) = None
-    recovery: Annotated[Recovery, key("Scoped recovery.")] = Recovery()
+    recovery: Annotated[Recovery, key("Who gets an original back.")] = Recovery()
     expand: Annotated[
         Expand, key("The recovery tool that the model calls.", lacks="paging of large originals")
     ] = Expand()

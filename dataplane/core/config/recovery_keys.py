@@ -11,6 +11,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from dataplane.core.declaration import key
+from dataplane.core.effects import Reach
 
 MAX_DEADLINE_MS = 5000
 MAX_RETRIEVE_DEADLINE_MS = 30_000
@@ -50,8 +51,21 @@ class Quota(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class Recovery(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """Scoped recovery: a client hands in what it shows a model and gets smaller texts back."""
+    """Who gets an original back, and scoped recovery: a client hands in what it shows a model and
+    gets smaller texts back.
+    """
 
+    sharing: Annotated[
+        Literal["key", "tenant"],
+        key("Who may open an original: the key that it was removed for, or all of the tenant."),
+    ] = "key"
+    keep_verbatim: Annotated[
+        Reach,
+        key(
+            "Where a text stays whole once it was asked back: in its session, in the tenant, or "
+            "there only when two sessions asked within a day."
+        ),
+    ] = "auto"
     enabled: Annotated[bool, scoped("Offer the recovery interface.")] = False
     mode: Annotated[
         Literal["record", "compress"], scoped("Record only, or hand out replacements as well.")

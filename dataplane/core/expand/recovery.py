@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 from dataplane.core.content import Content
-from dataplane.core.effects import Core, Found, Recall, Recalled, Scope
+from dataplane.core.effects import Core, Found, Reach, Recall, Recalled, Scope
 from dataplane.core.expand import marker, repair, tool
 from dataplane.core.expand.relay import Call, ToolResult
 from dataplane.core.wire.decode import decode
@@ -62,12 +62,14 @@ class Recoveries:
 @dataclass(slots=True)
 class Recovery:
     """The recovery calls of one request. at: its instant, seconds. emitted: the ids of the
-    markers that this very request carries.
+    markers that this very request carries. shared, reach: as in Recall.
     """
 
     scope: Scope
     at: float
     emitted: frozenset[str] = frozenset()
+    shared: bool = False
+    reach: Reach = "auto"
     counts: Recoveries = field(default_factory=Recoveries)
 
     def answer(self, calls: Sequence[Call], *, room_bytes: int) -> Core[list[ToolResult]]:
@@ -130,7 +132,12 @@ class Recovery:
         if call.name != tool.EXPAND or not marker.is_minted_shape(wanted):
             return Recalled(Found.MALFORMED)
         recalled: Recalled = yield Recall(
-            self.scope, wanted, self.at, emitted=wanted in self.emitted
+            self.scope,
+            wanted,
+            self.at,
+            emitted=wanted in self.emitted,
+            shared=self.shared,
+            reach=self.reach,
         )
         return recalled
 

@@ -103,6 +103,7 @@ async def test_whoever_is_not_the_owner_gets_one_constant_answer(serve: Serve, _
 
         answers = [
             await ask(served, key=OTHER_KEY, session="theirs"),
+            await ask(served, key=OTHER_KEY),
             await ask(served, key=TB),
             await ask(served, "0123456789abcdef"),
             await ask(served, session=""),

@@ -16,7 +16,7 @@ import pytest
 
 from dataplane.core import tokens
 from tests.dataplane.core.build import anthropic_body
-from tests.dataplane.gateway import TenantSpec, tenants
+from tests.dataplane.gateway import TA, TenantSpec, tenants
 from tests.dataplane.gateway_cases.served import MASK_ALL, Serve, Served, with_output
 from tests.dataplane.recovery_cases.scripted import (
     NAIVE,
@@ -147,9 +147,41 @@ async def test_an_invented_id_is_told_from_a_lost_one_where_a_ledger_proves_it(
         assert unresolved(served) == {counted: 1}
 
 
-@pytest.mark.parametrize("_", [pytest.param(None, id="03-case-83")])
-async def test_an_id_of_another_principal_opens_nothing(serve: Serve, _: None) -> None:
+@pytest.mark.parametrize(
+    "session",
+    [
+        pytest.param("theirs", id="03-case-83"),
+        pytest.param("mine", id="the same name of a session"),
+    ],
+)
+async def test_an_id_of_another_principal_opens_nothing(serve: Serve, session: str) -> None:
     specs = [*tenants(MASK_ALL), TenantSpec("acme", OTHER_KEY, MASK_ALL, "pc")]
+    async with serve(specs=specs) as served:
+        await served.post(
+            anthropic_body(X4000),
+            x_context_guru_token=OTHER_KEY,
+            x_context_guru_session=session,
+        )
+        served.simulator.requests.clear()
+        served.simulator.script(*expands(message(x(X4000_ID)), done()))
+
+        await served.post(anthropic_body("mine"), x_context_guru_session="mine")
+
+        assert results(served.sent) == [PLACEHOLDER.format(id=X4000_ID)]
+        assert unresolved(served) == {"foreign_session": 1}
+
+
+@pytest.mark.parametrize(
+    ("document", "principal"),
+    [
+        pytest.param(MASK_ALL + "recovery: {sharing: tenant}\n", "pc", id="a tenant that shares"),
+        pytest.param(MASK_ALL, "pa", id="a key that was rotated"),
+    ],
+)
+async def test_an_id_opens_to_another_key_where_it_is_the_same_or_the_tenant_shares(
+    serve: Serve, document: str, principal: str
+) -> None:
+    specs = [*tenants(document), TenantSpec("acme", OTHER_KEY, document, principal)]
     async with serve(specs=specs) as served:
         await served.post(
             anthropic_body(X4000),
@@ -160,9 +192,14 @@ async def test_an_id_of_another_principal_opens_nothing(serve: Serve, _: None) -
         served.simulator.script(*expands(message(x(X4000_ID)), done()))
 
         await served.post(anthropic_body("mine"), x_context_guru_session="mine")
+        asked = await served.send(
+            "GET",
+            f"/expand?id={X4000_ID}",
+            headers={"x-context-guru-token": TA, "x-context-guru-session": "mine"},
+        )
 
-        assert results(served.sent) == [PLACEHOLDER.format(id=X4000_ID)]
-        assert unresolved(served) == {"foreign_session": 1}
+        assert results(served.sent) == [X4000]
+        assert (asked.status_code, asked.text) == (200, X4000)
 
 
 @pytest.mark.parametrize(
@@ -334,7 +371,7 @@ def offer_no_more(served: Served) -> None:
 
 
 @pytest.mark.parametrize("_", [pytest.param(None, id="03-case-93")])
-async def test_content_that_was_asked_for_once_is_never_removed_again(
+async def test_content_that_was_asked_for_once_is_never_removed_from_its_session_again(
     served: Served, _: None
 ) -> None:
     served.simulator.script(*expands(message(x(X4000_ID)), done()))
@@ -345,7 +382,7 @@ async def test_content_that_was_asked_for_once_is_never_removed_again(
         await served.post(anthropic_body(*outputs), x_context_guru_session="s1")
     await served.post(with_output(X4000), x_context_guru_session="s2")
 
-    assert all(X4000.encode() in sent for sent in served.sent)
+    assert [X4000.encode() in sent for sent in served.sent] == [True, True, False]
     stats = served.stats()
     assert (stats["bounces"], stats["wasted_tokens"]) == (1, tokens.count(X4000).tokens)
 

@@ -5,7 +5,9 @@
 --   own:<id>    who minted it: {principal, session} -> 1
 --   byp:<principal>, bys:<session>   the ids of each, by the id of the ownership
 --   led:        id -> l(ive), e(xpired) or d(eleted); led.at: the last two by when they became so
---   kept:       content keys that stay verbatim, by id
+--   kept:       what stays verbatim, by id: <session>|<content key>, the session of the whole
+--               tenant is empty; kept.in:<session>   the content keys of one, by the same id
+--   kept.by:<content key>   the sessions that asked for it, by when
 
 local EXPIRED, DELETED, LIVE = 'e', 'd', 'l'
 
@@ -149,14 +151,49 @@ local function why_missing(marker_id, at, emitted)
   return proves and not emitted and 'never_minted' or 'lost'
 end
 
-local function keep(content_key)
-  if call('ZADD', key('kept'), 'NX', next_id(), content_key) == 1 then
+local CONTENT_KEY = 24
+
+local function keep_in(session, content_key)
+  local id = next_id()
+  if call('ZADD', key('kept.in', session), 'NX', id, content_key) == 1 then
+    call('ZADD', key('kept'), id, session .. '|' .. content_key)
     bump('kept')
   end
-  if call('ZCARD', key('kept')) > limits.kept_capacity then
-    call('ZPOPMIN', key('kept'))
-    bump('kept', -1)
-    bump('generation')
+end
+
+local function keep_no_longer(member)
+  local session, content_key = string.sub(member, 1, -CONTENT_KEY - 2), string.sub(member, -CONTENT_KEY)
+  call('ZREM', key('kept'), member)
+  call('ZREM', key('kept.in', session), content_key)
+  call('ZREM', key('kept.by', content_key), session)
+  bump('kept', -1)
+  bump('generation')
+end
+
+-- Whether another session asked for it within so long of this time.
+local function is_asked_elsewhere(session, content_key, at)
+  local within = policy.asked_back_within_s
+  local found = call('ZRANGEBYSCORE', key('kept.by', content_key), exact(at - within),
+    exact(at + within), 'LIMIT', 0, 2)
+  return (found[1] and found[1] ~= session) or (found[2] and found[2] ~= session)
+end
+
+-- Remember a content that was asked back; the oldest such contents make room for it.
+local function keep(content_key, session, reach, at)
+  if reach == 'tenant' then
+    keep_in('', content_key)
+  else
+    keep_in(session, content_key)
+    call('ZADD', key('kept.by', content_key), 'GT', exact(at), session)
+    if reach == 'auto' and is_asked_elsewhere(session, content_key, at) then
+      keep_in('', content_key)
+    end
+  end
+  local excess = call('ZCARD', key('kept')) - limits.kept_capacity
+  if excess > 0 then
+    for _, member in ipairs(call('ZRANGE', key('kept'), 0, excess - 1)) do
+      keep_no_longer(member)
+    end
   end
   evict_overflow()
 end

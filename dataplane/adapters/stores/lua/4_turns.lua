@@ -139,10 +139,14 @@ local function read_session(scope, seen)
   local function owned(marker_id, id)
     return { id, marker_id, call('HGET', key('p', marker_id), 'touched') }
   end
+  local function kept(name, id)
+    return { id, name }
+  end
   return {
     frozen,
     lost,
-    added(key('kept'), seen.kept, generation, function(name, id) return { id, name } end),
+    added(key('kept.in'), seen.kept, generation, kept),
+    added(key('kept.in', session), seen.kept_here, generation, kept),
     added(key('byp', scope.principal), seen.by_principal, generation, owned, policy.owned_ids),
     added(key('bys', session), seen.by_session, generation, owned, policy.owned_ids),
   }

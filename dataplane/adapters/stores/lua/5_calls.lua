@@ -139,9 +139,7 @@ function calls.find()
   if not is_live(tonumber(row[4]), args.at) then
     return { 'expired' }
   end
-  local owned = call('ZSCORE', key('byp', scope.principal), marker_id)
-    or call('ZSCORE', key('bys', scope.session), marker_id)
-  if not owned then
+  if not args.shared and not call('ZSCORE', key('byp', scope.principal), marker_id) then
     return { 'foreign_session' }
   end
   local due = renewal_is_due(tonumber(row[3]), args.at) and 1 or 0
@@ -159,7 +157,7 @@ function calls.note_recall()
     call('HSET', key('p', args.marker_id), 'packed', args.packed, 'v', bytes_of(args.sealed))
   end
   if args.keep then
-    keep(args.keep)
+    keep(args.keep, args.session, args.reach, args.at)
   end
   return {}
 end
@@ -190,6 +188,9 @@ function calls.purge_session()
     call('ZREM', key('l.all'), cmsgpack.pack({ session, name }))
   end
   call('DEL', key('l', session))
+  for _, content_key in ipairs(call('ZRANGE', key('kept.in', session), 0, -1)) do
+    keep_no_longer(session .. '|' .. content_key)
+  end
   local sessions = call('EXISTS', key('s', session))
   delete_session(session)
   local originals = 0

@@ -12,6 +12,7 @@ from dataplane.core.effects import (
     FrozenDecision,
     OpenTurn,
     Payload,
+    Reach,
     Recall,
     Recalled,
     Scope,
@@ -69,8 +70,10 @@ async def turn(
     messages: int = 1,
     ttl_s: int = 300,
     offered: bool = False,
+    reach: Reach = "auto",
 ) -> SessionView:
-    return await store.open_turn(OpenTurn(scope, messages, at, ttl_s, offered))
+    wanted = OpenTurn(scope, messages, at, ttl_s, offered, reach=reach)
+    return await store.open_turn(wanted)
 
 
 async def recall(
@@ -81,5 +84,6 @@ async def recall(
     at: float = NOW,
     keep: bool = True,
     emitted: bool = False,
+    reach: Reach = "auto",
 ) -> Recalled:
-    return await store.recall(Recall(scope, marker_id, at, keep, emitted))
+    return await store.recall(Recall(scope, marker_id, at, keep, emitted, reach=reach))

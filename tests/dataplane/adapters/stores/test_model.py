@@ -69,8 +69,15 @@ decisions = st.builds(
     st.integers(1, 2),
     st.booleans(),
 )
+reaches = st.sampled_from(["session", "tenant", "auto", "auto"])
 turns = st.builds(
-    OpenTurn, scopes, st.integers(0, 9), times, st.sampled_from([0, 300, 3600]), st.booleans()
+    OpenTurn,
+    scopes,
+    st.integers(0, 9),
+    times,
+    st.sampled_from([0, 300, 3600]),
+    st.booleans(),
+    reach=reaches,
 )
 commits = st.builds(
     Commit,
@@ -80,7 +87,14 @@ commits = st.builds(
     st.lists(decisions, max_size=4).map(tuple),
 )
 recalls = st.builds(
-    Recall, scopes, st.sampled_from(TEXTS).map(marker), times, st.booleans(), st.just(value=True)
+    Recall,
+    scopes,
+    st.sampled_from(TEXTS).map(marker),
+    times,
+    st.booleans(),
+    st.just(value=True),
+    st.booleans(),
+    reaches,
 )
 histories = st.lists(turns | commits | recalls, max_size=25)
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from dataplane.adapters.originals import Store
@@ -12,6 +14,7 @@ from dataplane.core.effects import (
     Committed,
     Found,
     Payload,
+    Recall,
     Recalled,
     Refused,
     Scope,
@@ -255,16 +258,30 @@ async def test_a_session_whose_clock_runs_behind_still_finds_its_originals(store
     [
         pytest.param(ALICE, Found.RESOLVED, id="the session itself"),
         pytest.param(Scope("acme", "alice", "s9"), Found.RESOLVED, id="the principal elsewhere"),
-        pytest.param(Scope("acme", "bob", "s1"), Found.RESOLVED, id="the session's lineage"),
+        pytest.param(Scope("acme", "bob", "s1"), Found.FOREIGN_SESSION, id="the session's name"),
         pytest.param(BOB, Found.FOREIGN_SESSION, id="neither"),
     ],
 )
-async def test_an_original_is_for_its_principal_and_its_session(
+async def test_an_original_is_for_the_key_that_made_it(
     store: Store, scope: Scope, found: Found
 ) -> None:
     await stash(store, "text", scope=ALICE)
 
     assert (await recall(store, marker("text"), scope=scope)).found is found
+
+
+async def test_a_tenant_that_shares_its_originals_opens_them_to_all_its_keys(
+    store: Store,
+) -> None:
+    await stash(store, "text", scope=ALICE)
+
+    shared = await store.recall(Recall(BOB, marker("text"), NOW, shared=True))
+    elsewhere = await store.recall(
+        Recall(replace(BOB, tenant="globex"), marker("text"), NOW, shared=True)
+    )
+
+    assert shared.original == b"text"
+    assert elsewhere.original is None
 
 
 async def test_who_stashes_the_same_text_owns_it_too(store: Store) -> None:
@@ -275,7 +292,7 @@ async def test_who_stashes_the_same_text_owns_it_too(store: Store) -> None:
     assert marker("text") in (await turn(store, scope=BOB)).owned
 
 
-async def test_a_view_names_the_ids_of_its_principal_and_of_its_session(store: Store) -> None:
+async def test_a_view_names_the_ids_of_its_principal_and_of_nobody_else(store: Store) -> None:
     await stash(store, "text1", scope=Scope("acme", "alice", "s1"), at=NOW)
     await stash(store, "text2", scope=Scope("acme", "alice", "s2"), at=NOW + 1)
     await stash(store, "text3", scope=Scope("acme", "bob", "s1"), at=NOW + 2)
@@ -283,7 +300,7 @@ async def test_a_view_names_the_ids_of_its_principal_and_of_its_session(store: S
 
     owned = (await turn(store, scope=ALICE, at=NOW + 4)).owned
 
-    assert owned == {marker("text1"): NOW, marker("text2"): NOW + 1, marker("text3"): NOW + 2}
+    assert owned == {marker("text1"): NOW, marker("text2"): NOW + 1}
 
 
 async def test_tenants_with_the_same_session_and_content_share_nothing(store: Store) -> None:

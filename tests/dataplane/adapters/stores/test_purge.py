@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+from dataclasses import replace
 from pathlib import Path
 
 from dataplane.adapters.originals import Purged, Store
@@ -67,7 +68,7 @@ async def test_a_purged_session_takes_only_what_nobody_else_owns(store: Store) -
     await freeze(store, "mine", "ours")
     await freeze(store, "ours", "yours", scope=BOB)
 
-    purged = await store.purge_session("acme", "s1")
+    purged = await store.purge_session(ALICE)
 
     assert purged == Purged(originals=1, decisions=2, sessions=1)
     view = await turn(store)
@@ -82,15 +83,32 @@ async def test_a_view_no_longer_owns_what_was_purged_with_another_session(store:
     await freeze(store, "mine", scope=NEIGHBOUR)
     assert marker("mine") in (await turn(store)).owned
 
-    await store.purge_session("acme", "s3")
+    await store.purge_session(NEIGHBOUR)
 
     assert marker("mine") not in (await turn(store)).owned
+
+
+async def test_a_session_of_the_same_name_of_another_key_is_not_purged_with_it(
+    store: Store,
+) -> None:
+    namesake = replace(BOB, session=ALICE.session)
+    await turn(store, scope=namesake, messages=4)
+    await freeze(store, "text", scope=namesake)
+    await freeze(store, "text")
+
+    await store.purge_session(ALICE)
+
+    view = await turn(store, scope=namesake)
+    assert view.previous is not None
+    assert set(view.frozen["mask"]) == {"text"}
+    assert (await recall(store, marker("text"), scope=ALICE)).found is Found.FOREIGN_SESSION
+    assert (await recall(store, marker("text"), scope=namesake)).original == b"text"
 
 
 async def test_a_session_that_was_never_seen_is_purged_without_effect(store: Store) -> None:
     await freeze(store, "text")
 
-    assert await store.purge_session("acme", "unknown") == Purged(0, 0, 0)
+    assert await store.purge_session(replace(ALICE, session="unknown")) == Purged(0, 0, 0)
     assert (await recall(store, marker("text"))).original == b"text"
 
 

@@ -15,6 +15,7 @@ from dataplane.core.effects import (
     FrozenDecision,
     OpenTurn,
     PastTurn,
+    Reach,
     Scope,
 )
 from tests.dataplane.adapters.stores.builders import (
@@ -38,12 +39,74 @@ from tests.dataplane.adapters.stores.durable import eventually
 # -- kept verbatim -------------------------------------------------------------------------------
 
 
-async def test_a_recalled_content_is_kept_verbatim_in_the_whole_tenant(store: Store) -> None:
-    await stash(store, "some  text <<cg:b162e82de872a202>>")
+ASKED = content_key("some text")
+HERE = replace(ALICE, thread="a:1")
+BESIDE = replace(ALICE, session="s3")
+NAMESAKE = replace(BOB, session=ALICE.session)
+DAY_S = 86_400
 
-    await recall(store, marker("some  text <<cg:b162e82de872a202>>"))
 
-    assert (await turn(store, scope=BOB)).kept == {content_key("some text")}
+async def kept_in(store: Store, *scopes: Scope, reach: Reach = "auto") -> list[bool]:
+    """Where the text stays verbatim."""
+    return [ASKED in (await turn(store, scope=scope, reach=reach)).kept for scope in scopes]
+
+
+async def ask_back(store: Store, *scopes: Scope, at: float = NOW, reach: Reach = "auto") -> None:
+    """Each of them asks for what is the same text up to white space."""
+    for number, scope in enumerate(scopes):
+        text = "some" + " " * (number + 1) + "text <<cg:b162e82de872a202>>"
+        await stash(store, text, scope=scope, at=at)
+        await recall(store, marker(text), scope=scope, at=at, reach=reach)
+
+
+async def test_a_text_that_was_asked_back_is_kept_in_its_session_and_all_its_threads(
+    store: Store,
+) -> None:
+    await ask_back(store, ALICE)
+
+    assert await kept_in(store, ALICE, HERE, BESIDE, NAMESAKE, BOB) == [True, True] + [False] * 3
+
+
+@pytest.mark.parametrize("second", [BESIDE, NAMESAKE, BOB])
+async def test_what_two_sessions_asked_back_within_a_day_is_kept_in_the_tenant(
+    store: Store, second: Scope
+) -> None:
+    third = Scope("acme", "carol", "s9")
+    await ask_back(store, ALICE)
+    await ask_back(store, ALICE)
+    assert await kept_in(store, third) == [False]
+
+    await ask_back(store, second, at=NOW + 60)
+
+    assert await kept_in(store, third) == [True]
+    assert await kept_in(store, third, ALICE, reach="session") == [False, True]
+    assert await kept_in(store, replace(third, tenant="globex")) == [False]
+
+
+async def test_two_sessions_that_asked_on_different_days_keep_it_for_themselves(
+    store: Store,
+) -> None:
+    store.set_limits("acme", limits(ttl_s=10 * DAY_S))
+    await ask_back(store, ALICE)
+    await ask_back(store, BOB, at=NOW + DAY_S + 1)
+
+    assert await kept_in(store, ALICE, BOB, BESIDE) == [True, True, False]
+
+
+async def test_how_far_a_text_is_kept_is_what_the_document_says(store: Store) -> None:
+    await ask_back(store, ALICE, BOB, reach="session")
+    assert await kept_in(store, BESIDE) == [False]
+
+    await ask_back(store, ALICE, reach="tenant")
+    assert await kept_in(store, BESIDE) == [True]
+
+
+async def test_a_purged_session_keeps_nothing_verbatim(store: Store) -> None:
+    await ask_back(store, ALICE)
+
+    await store.purge_session(ALICE)
+
+    assert await kept_in(store, ALICE) == [False]
 
 
 async def test_a_recall_for_somebody_who_does_not_show_it_to_the_model_keeps_nothing(
@@ -209,6 +272,15 @@ async def test_a_frozen_decision_comes_back_in_every_later_turn(store: Store) ->
     replaced = {text: decision(text).replacement for text in ("text1", "text2")}
     assert first.frozen == {"mask": {"text1": replaced["text1"]}}
     assert second.frozen == {"mask": replaced}
+
+
+async def test_a_session_of_the_same_name_of_another_key_shares_nothing(store: Store) -> None:
+    await turn(store, messages=7)
+    await freeze(store, "text")
+
+    view = await turn(store, scope=NAMESAKE)
+
+    assert (view.previous, view.frozen, view.owned) == (None, {}, {})
 
 
 async def test_a_decision_is_known_by_component_and_session(store: Store) -> None:

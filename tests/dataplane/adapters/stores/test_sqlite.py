@@ -13,7 +13,9 @@ import pytest
 from dataplane.adapters.originals import Cached
 from dataplane.adapters.stores import SqliteStore
 from dataplane.adapters.stores.sqlite_file import Durability, connect
-from dataplane.core.effects import Found, PastTurn, Recalled, Refused, Scope
+from dataplane.core.content import content_key
+from dataplane.core.effects import Found, Recalled, Refused, Scope
+from dataplane.encryption import StoreEncryption
 from tests.dataplane.adapters.stores.builders import (
     ALICE,
     BOB,
@@ -71,21 +73,47 @@ async def test_another_process_knows_of_a_cached_thread_and_of_the_last_minute_p
     assert (here.cached_at, there.cached_at) == (NOW + 100, NOW + 61)
 
 
-async def test_a_file_of_an_earlier_release_is_completed_and_keeps_what_it_has(
-    tmp_path: Path,
+_AS_IT_WAS = """
+DROP TABLE kept;
+CREATE TABLE kept(id INTEGER PRIMARY KEY AUTOINCREMENT, k TEXT NOT NULL UNIQUE);
+CREATE TRIGGER kept_in AFTER INSERT ON kept BEGIN UPDATE tally SET kept = kept + 1; END;
+CREATE TRIGGER kept_out AFTER DELETE ON kept BEGIN
+  UPDATE tally SET kept = kept - 1, generation = generation + 1; END;
+INSERT INTO kept(k) VALUES('a content key'), ('another');
+UPDATE owner SET session = 's1'; UPDATE session SET session = 's1';
+UPDATE turn SET session = 's1'; UPDATE frozen SET session = 's1', k = 'a weaker key';
+ALTER TABLE turn DROP COLUMN cached_at; PRAGMA user_version = 0;
+"""
+
+
+@pytest.mark.parametrize("key", [None, bytes(32)], ids=["plain", "sealed"])
+async def test_a_file_of_an_earlier_release_opens_and_so_do_its_originals(
+    tmp_path: Path, key: bytes | None
 ) -> None:
-    async with opened(tmp_path) as store:
-        await turn(store, messages=4)
-        await freeze(store, LONG)
-    with contextlib.closing(sqlite3.connect(file_of(tmp_path))) as old:
-        old.execute("ALTER TABLE turn DROP COLUMN cached_at")
+    """Its decisions were known by a weaker key, and whose its sessions were nobody knows."""
+    encryption = StoreEncryption("k1", {"k1": key}) if key else None
+    earlier = SqliteStore(tmp_path, limits=LIMITS, timeout_s=PATIENCE_S, encryption=encryption)
+    await earlier.start()
+    await turn(earlier, messages=4)
+    await freeze(earlier, LONG)
+    await earlier.close()
+    with contextlib.closing(sqlite3.connect(file_of(tmp_path))) as file:
+        file.executescript(_AS_IT_WAS)
 
-    async with opened(tmp_path) as store:
-        view = await turn(store, messages=5)
+    store = SqliteStore(tmp_path, limits=LIMITS, timeout_s=PATIENCE_S, encryption=encryption)
+    await store.start()
+    view = await turn(store, messages=5)
+    opened_by = [(await recall(store, marker(LONG), scope=s)).found for s in (ALICE, BOB)]
+    await freeze(store, LONG)
+    again = await turn(store, messages=6)
+    await store.close()
 
-        assert view.previous == PastTurn(4, NOW, 300, offered=False)
-        assert view.frozen
-        assert not store.resets
+    assert (view.previous, view.frozen, view.lost, view.kept) == (None, {}, {}, frozenset())
+    assert view.owned.keys() == {marker(LONG)}
+    assert opened_by == [Found.RESOLVED, Found.FOREIGN_SESSION]
+    assert set(again.frozen["mask"]) == {LONG}
+    assert again.kept == {content_key(LONG)}
+    assert store.stats("acme").stash_live == 1
 
 
 async def test_each_tenant_has_a_file_of_its_own(tmp_path: Path) -> None:
