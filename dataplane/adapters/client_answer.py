@@ -27,7 +27,7 @@ class ClientAnswer:
         self._started = False
         self._inspects = not isinstance(relay, PlainRelay | PlainStream)
         decoder = Decoder(response.content_encoding)
-        is_read = ticket.route.dialect is not None and decoder.known
+        is_read = ticket.reads_answer and decoder.known
         self.decodes = is_read and not decoder.is_identity
         record.streamed = response.content_type == EVENT_STREAM
 

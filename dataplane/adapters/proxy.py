@@ -13,7 +13,7 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dataplane.adapters import logs
+from dataplane.adapters import chains, logs
 from dataplane.adapters.client_answer import ClientAnswer
 from dataplane.adapters.drive import drive
 from dataplane.adapters.http import Call, Decoder, DisconnectedError, RefusedError
@@ -25,6 +25,7 @@ from dataplane.adapters.upstream import Response, UpstreamClient, UpstreamError
 from dataplane.core import bypass
 from dataplane.core.asked import Asked
 from dataplane.core.exchange import Exchange
+from dataplane.core.expand.fetched import open_fetched
 from dataplane.core.expand.opening import open_relay
 from dataplane.core.expand.plain import PlainRelay
 from dataplane.core.expand.relay import Answer, Deliver, Relay
@@ -118,6 +119,7 @@ class _Carrying:
         self._is_kept_alive = ticket.tenant.plan.cache.keepalive
         self._warm: Warm | None = None
         self._links = False
+        self._shown_as = ""
         self._succeeded = False
         self.refused: RefusedError | None = None
 
@@ -141,6 +143,7 @@ class _Carrying:
     async def _prepare(self) -> Outgoing:
         dialect = self._ticket.route.dialect
         if dialect is None:
+            self._shown_as = await chains.find_fetched(self._ticket)
             return Outgoing(self._body)
         call, record = self._ticket.call, self._ticket.record
         asked = Asked(
@@ -266,10 +269,11 @@ class _Carrying:
 
     def _open_relay(self, response: Response, outgoing: Outgoing) -> Relay:
         dialect = self._ticket.route.dialect
-        if dialect is None:
-            return PlainRelay(Dialect.ANTHROPIC)
-        if not Decoder(response.content_encoding).known:
-            return PlainRelay(dialect)
+        known = Decoder(response.content_encoding).known
+        if dialect is None and self._ticket.route.is_fetched and known:
+            return open_fetched(response.status, response.content_type, shown_as=self._shown_as)
+        if dialect is None or not known:
+            return PlainRelay(dialect or Dialect.ANTHROPIC)
         return open_relay(
             dialect=dialect,
             status=response.status,
@@ -293,21 +297,9 @@ class _Carrying:
         return relay.end_round(complete=complete)
 
     async def _link(self, relay: Relay) -> None:
-        """Keep by which id an answer is gone on with, before the client learns how it ended."""
-        if not (self._links and relay.ended_as) or self._exchange is None:
-            return
-        self._links = False
-        names = (relay.shown_as or relay.ended_as, relay.ended_as)
-        try:
-            kept = await drive(
-                self._exchange.ended(*names, relay.handed_over), self._ticket.perform
-            )
-        except Exception as error:  # noqa: BLE001  logged below
-            logs.fault(log, "cg.response_link_failed route=%s", error, self._ticket.route.name)
-            return
-        if not kept:
-            tenant = self._ticket.record.tenant or "local"
-            log.warning("cg.response_link_failed tenant=%s the store refused it", tenant)
+        if self._links and relay.ended_as and self._exchange is not None:
+            self._links = False
+            await chains.link(self._exchange, relay, self._ticket)
 
     async def _continue(
         self, verdict: Answer, answer: ClientAnswer

@@ -49,6 +49,11 @@ class Ticket:
         return shared and self.route.names_stored_state
 
     @property
+    def reads_answer(self) -> bool:
+        """The answer is looked at here, so it must not come in a coding that nobody can read."""
+        return self.route.dialect is not None or self.route.is_fetched
+
+    @property
     def url(self) -> str:
         """Where the request goes, with the query as the client spelt it."""
         address = self.upstream.base_url.rstrip("/") + self.route.path
@@ -64,6 +69,6 @@ class Ticket:
         return upstream_headers(
             self.call.headers,
             self.credential,
-            coding=coding if self.route.dialect is not None else None,
+            coding=coding if self.reads_answer else None,
             forwards_clock=forwards_clock,
         )

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from typing import NamedTuple
-from urllib.parse import unquote
+from urllib.parse import quote, unquote
 
 from dataplane.core.wire.message import Dialect
 
@@ -37,6 +37,9 @@ _STATELESS = _CREATES_RESPONSES | {
     "/v1/embeddings",
 }
 _BASE = re.compile(r"(?:/t/(?!cg_)[^/]+)?(?:/(?:anthropic|openai|inference))?(?:/v1)?/?")
+_FETCHED = re.compile(
+    r"/v1/responses/(?P<response>[^/]+)(?:/cancel|/input_items)?|/v1/conversations/[^/]+/items"
+)
 _MODELS = re.compile(r"/v1/models(?:/[A-Za-z0-9._:@-]+)?")
 OWN_PREFIX = "cg_"
 
@@ -58,6 +61,24 @@ class Route(NamedTuple):
     def may_be_large(self) -> bool:
         """The provider's own compaction of a conversation, which may be the whole of it."""
         return self.path == _RESPONSES + "/compact"
+
+    @property
+    def is_fetched(self) -> bool:
+        """What the provider kept is read or ended: a response, or what a conversation holds."""
+        is_kept = self.family == "openai" and self.path not in _CREATES_RESPONSES
+        return is_kept and _FETCHED.fullmatch(self.path) is not None
+
+    @property
+    def fetched(self) -> str:
+        """The id of the response that is fetched, "" where it is none."""
+        found = _FETCHED.fullmatch(self.path) if self.is_fetched else None
+        return unquote(found["response"] or "") if found else ""
+
+    def of(self, response: str) -> Route:
+        """The same route for another response."""
+        start = len(_RESPONSES) + 1
+        rest = self.path[start:].partition("/")
+        return self._replace(path=f"{_RESPONSES}/{quote(response, safe='')}{rest[1]}{rest[2]}")
 
     @property
     def names_stored_state(self) -> bool:

@@ -57,7 +57,7 @@ def responses(asked: Asked, cache: StepCache, stored: Stored) -> Answer:
     if prompt.stream:
         return say.sse_answer(list(events_of(response, asked.wanted)))
     if parse.is_true(top.get("background")):
-        response |= {"status": "queued", "output": [], "usage": None}
+        return say.json_answer({**response, "status": "queued", "output": [], "usage": None})
     return say.json_answer(response)
 
 

@@ -24,6 +24,7 @@ from dataplane.core.wire.sse import SseEvent
 
 BEGINNINGS = frozenset({b"response.created", b"response.queued", b"response.in_progress"})
 ADDED, ITEM_DONE = b"response.output_item.added", b"response.output_item.done"
+ITEMS = frozenset({ADDED, ITEM_DONE})
 FAILURES = frozenset({b"response.failed", b"error"})
 Items = Callable[[list[bytes]], list[bytes]]
 

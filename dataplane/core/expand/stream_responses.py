@@ -19,6 +19,7 @@ from dataplane.core.expand.responses_events import (
     ADDED,
     BEGINNINGS,
     FAILURES,
+    ITEMS,
     Placed,
     ends,
     identity_of,
@@ -63,9 +64,13 @@ class _Answered:
 
 
 class ResponsesSplice(SpliceRelay):
-    def __init__(self, terms: Terms = PLAIN) -> None:
+    def __init__(self, terms: Terms = PLAIN, *, shown_as: str = "") -> None:
+        """shown_as: the id by which the client knows the response already."""
         super().__init__(Dialect.OPENAI_RESPONSES)
         self._terms = terms
+        self.shown_as = self._known_as = shown_as
+        # A stream that can be resumed keeps the provider's numbers, and nothing is held back.
+        self._round.intercepted = terms.answers
         self._places = _Places()
         self._names: set[str] = set()
         self._given: list[bytes] = []  # the items of the rounds before, as the client has them
@@ -83,14 +88,18 @@ class ResponsesSplice(SpliceRelay):
         kind = kind_of(event)
         if kind in FAILURES:
             self._failed = event
-        if kind != ADDED or not self._round.intercepted:
+        if kind not in ITEMS or not (self._round.intercepted or self._only_hides):
             return False
         seen = placed(event)
         if seen.head is None or not seen.head.is_ours or seen.output_index is None:
             return False
         self._places.ours.add(seen.output_index)
-        self._renumbers = True
-        return True
+        self._renumbers = not self._only_hides
+        return kind == ADDED and not self._only_hides
+
+    @property
+    def _only_hides(self) -> bool:
+        return not self._terms.answers
 
     def _goes_on(self, event: SseEvent) -> bool:
         return placed(event).output_index in self._places.taken
@@ -142,7 +151,7 @@ class ResponsesSplice(SpliceRelay):
         return None if self._number == number else self._number
 
     def _place(self, place: int | None) -> int | None:
-        if place is None:
+        if place is None or self._only_hides:
             return None
         if place not in self._places.taken:
             self._places.taken[place] = self._items
@@ -164,14 +173,14 @@ class ResponsesSplice(SpliceRelay):
         return response_edits(
             written,
             response,
-            identity=self.shown_as if self._continuations else "",
+            identity=self.shown_as if self._continuations else self._known_as,
             output=self._output if is_end else None,
             terms=self._terms,
         )
 
     def _output(self, listed: list[bytes]) -> list[bytes]:
         """The items of all rounds, of the last one as it lists them."""
-        if self._places.ours:
+        if self._places.ours or self._only_hides:
             listed = reply_responses.without_ours(listed)
         if self._continuations and not listed:
             listed = reply_responses.without_ours(output_of(self._round.events))
@@ -188,8 +197,6 @@ class ResponsesSplice(SpliceRelay):
         outcome = handed_over_as(
             reply, stop_reason=self.stop_reason, continuations=self._continuations
         )
-        if outcome is None and not self._terms.answers:
-            outcome = Outcome.BAIL
         if outcome is not None:
             self._whole = reply.mixed
             self.handed_over = reply.calls if reply.mixed else ()

@@ -140,3 +140,45 @@ async def test_a_call_that_the_client_had_to_answer_is_put_right_in_the_chain(
     await post(served, asked(input=[failed, OUTPUT], previous_response_id=first["id"]))
 
     assert sent(served)[1]["input"] == [{**failed, "output": LONG}, OUTPUT]
+
+
+async def test_what_is_fetched_by_the_id_that_was_shown_is_the_round_that_ended_the_answer(
+    served: Served,
+) -> None:
+    served.simulator.script({"content": [EXPAND]}, {"content": "It says so."})
+    events = (await post(served, asked(stream=True))).text
+    shown = json.loads(events.partition("data: ")[2].partition("\n")[0])["response"]["id"]
+
+    async with client(served) as package:
+        found = await package.responses.retrieve(shown)
+        listed = await package.responses.input_items.list(shown)
+        cancelled = await package.responses.cancel(shown)
+        await package.responses.delete(shown)
+
+    assert (found.id, found.output_text) == (shown, "It says so.")
+    assert [tool.name for tool in found.tools if tool.type == "function"] == ["bash"]
+    called = [item for item in listed.data if item.type == "function_call"]
+    assert [call.name for call in called] == ["bash"]
+    assert len(listed.data) == len(history())
+    assert (cancelled.id, cancelled.status) == (shown, "cancelled")
+    paths = [request.path for request in served.simulator.requests[2:]]
+    assert len({path.split("/")[3].partition("?")[0] for path in paths}) == 1
+    assert not any(shown in path for path in paths)
+
+
+async def test_a_call_in_an_answer_that_is_fetched_never_reaches_the_client(
+    served: Served,
+) -> None:
+    served.simulator.script({"content": "Hi."}, {"content": [EXPAND | {"input": {}}, BASH]})
+    first = (await post(served, asked())).json()
+    begun = await post(
+        served, asked(input="Go on.", previous_response_id=first["id"], background=True)
+    )
+
+    async with client(served) as package:
+        polled = await package.responses.retrieve(begun.json()["id"])
+        streamed = await post(served, asked(stream=True, background=True))
+
+    assert (begun.json()["status"], polled.status) == ("queued", "completed")
+    assert [item.type for item in polled.output] == ["function_call"]
+    assert "context_guru" not in begun.text + str(polled) + streamed.text
