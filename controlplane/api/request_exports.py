@@ -37,11 +37,12 @@ Moment = Annotated[int, Field(ge=0, le=LATEST_MS)]
 
 class Wanted(BaseModel):
     """The filters of the page Requests. since inclusive, until exclusive, ms. lost: an original
-    could not be given back. tenant: uid or slug.
+    could not be given back. tenant: uid or slug. request: its `x-context-guru-request-id`.
     """
 
     format: Literal["ndjson", "csv"] = "ndjson"
     tenant: Word = ""
+    request: Word = ""
     session: Word = ""
     model: Word = ""
     provider: Word = ""

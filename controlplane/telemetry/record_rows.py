@@ -10,6 +10,7 @@ from msgspec.structs import replace
 
 from controlplane.telemetry.inserting import Row
 from controlplane.telemetry.queries.losses import MISSING
+from controlplane.telemetry.queries.requests import request_uid
 from controlplane.telemetry.runs import packed
 from controlplane.telemetry.usd import nano
 from dataplane.core.uplink import Batch, RequestRow
@@ -30,7 +31,7 @@ def _text(said: str, most: int) -> str:
 
 
 def uid_of(row: RequestRow) -> str:
-    return f"req_{row.request_id.lower()}"
+    return request_uid(row.request_id)
 
 
 def missing_in(row: RequestRow) -> int:

@@ -48,7 +48,17 @@ ACCOUNTINGS = (
     ("partial", "no price"),
     ("missing", "no usage"),
 )
-TEXTS = ("session", "model", "outcome", "accounting", "component", "gate", "event", "bypassed")
+TEXTS = (
+    "request",
+    "session",
+    "model",
+    "outcome",
+    "accounting",
+    "component",
+    "gate",
+    "event",
+    "bypassed",
+)
 
 
 class RequestForm(DesignedForm):
@@ -57,6 +67,7 @@ class RequestForm(DesignedForm):
     ids = "requests"
 
     tenant = forms.CharField(required=False, widget=forms.HiddenInput())
+    request = forms.CharField(required=False, max_length=64, label="Request id")
     session = forms.CharField(required=False, max_length=128, label="Session")
     model = forms.CharField(required=False, max_length=128, label="Model")
     outcome = forms.ChoiceField(required=False, label="Outcome", choices=OUTCOMES)

@@ -363,12 +363,13 @@ def _route_of(call: Call) -> Route:
     try:
         return match(call.spelt_path, method=call.method, is_anthropic=is_anthropic)
     except RouteError as error:
-        raise RefusedError(str(error)) from None
+        call.family = error.envelope
+        raise RefusedError(str(error), detail=error.detail) from None
 
 
 def _family_of(path: str) -> str:
     """Whose error envelope belongs to an address; "" where no provider's does."""
     try:
         return match(path, method="POST", is_anthropic=False).envelope
-    except RouteError:
-        return ""
+    except RouteError as error:
+        return error.envelope

@@ -9,4 +9,6 @@ from dataplane.core.ulid import RANDOM_BYTES, ulid
 
 
 def new_request_id() -> str:
-    return ulid(at_ms=time.time_ns() // 1_000_000, randomness=os.urandom(RANDOM_BYTES))
+    """The same in the header of the answer, in the log, in records and on pages."""
+    found = ulid(at_ms=time.time_ns() // 1_000_000, randomness=os.urandom(RANDOM_BYTES))
+    return f"req_{found.lower()}"

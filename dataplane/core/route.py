@@ -9,6 +9,7 @@ import re
 from typing import NamedTuple
 from urllib.parse import quote, unquote
 
+from dataplane.core.misspelt import BARE, meant
 from dataplane.core.wire.message import Dialect
 
 _FAMILIES = ("anthropic", "openai")
@@ -28,6 +29,7 @@ _NAMED = {
     "/v1/embeddings": "embeddings",
 }
 _OTHERS = "passthrough"
+_SHOWN = 200  # characters of an address
 NAMES = (*_NAMED.values(), _OTHERS)
 _CREATES_RESPONSES = frozenset((_RESPONSES, _RESPONSES + "/input_tokens", _RESPONSES + "/compact"))
 _STATELESS = _CREATES_RESPONSES | {
@@ -98,13 +100,23 @@ class Route(NamedTuple):
 
 
 class RouteError(ValueError):
-    """The address is refused; the argument is the name of the refusal."""
+    """The address is refused; the argument is the name of the refusal.
+
+    envelope: whose error envelope the caller understands, "" where the address does not tell.
+    detail: what else the caller is told.
+    """
+
+    def __init__(self, name: str, *, envelope: str = "", detail: str = "") -> None:
+        super().__init__(name)
+        self.envelope = envelope
+        self.detail = detail
 
 
 # First segments of the paths that belong to the data plane (03 section 1).
 FIRST_SEGMENTS = frozenset(
     {"v1", "anthropic", "openai", "inference", "t"}  # provider routes
     | {"compact", "expand", "stats", "metrics", "healthz", "readyz", "debug"}
+    | BARE  # of a client whose base URL lacks the version, which is told so
 )
 
 
@@ -127,13 +139,24 @@ def match(path: str, *, method: str, is_anthropic: bool) -> Route:
     is_anthropic: the request carries `anthropic-version`, which decides for bare addresses that
     both families have.
     """
+    found = _route(path, is_anthropic=is_anthropic)
+    if found.name == _OTHERS and (right := meant(path)) is not None:
+        envelope = _route(right.path, is_anthropic=is_anthropic).envelope
+        detail = f"{method} {right.path[:_SHOWN]} is meant: {right.change}."
+        raise RouteError("wrong_base_url", envelope=envelope, detail=detail)
+    if not found.path.startswith("/v1/"):
+        named = path != found.path and not found.slug
+        raise RouteError("not_found", envelope=found.envelope if named else "")
+    if found.dialect is not None and method != "POST":
+        raise RouteError("method_not_allowed", envelope=found.envelope)
+    return found
+
+
+def _route(path: str, *, is_anthropic: bool) -> Route:
+    """Whatever the address would be, misspelt or not. Raises RouteError for a key in it."""
     slug, path = _narrowed(path)
     family, path = _family(path, is_anthropic=is_anthropic)
-    if not path.startswith("/v1/"):
-        raise RouteError("not_found")
     dialect = _SHAPED.get((family, path))
-    if dialect is not None and method != "POST":
-        raise RouteError("method_not_allowed")
     return Route(_NAMED.get(path, _OTHERS), family, path, dialect, slug)
 
 

@@ -12,6 +12,7 @@ import pytest
 import pytest_asyncio
 from asgiref.sync import sync_to_async
 from django.test import AsyncClient
+from django.urls import get_resolver
 from django.utils import timezone
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -24,6 +25,7 @@ from controlplane.configs.actions import save_version
 from controlplane.configs.documents import document_of
 from controlplane.fleet import running
 from controlplane.fleet.queries import Acknowledgement, acknowledgement
+from dataplane.core.route import FIRST_SEGMENTS
 from tests.patience import PATIENCE_S
 
 
@@ -35,6 +37,10 @@ from tests.patience import PATIENCE_S
         "/openai/v1/chat/completions",
         "/inference/v1/chat/completions",
         "/t/orchid/v1/messages",
+        "//v1/messages",
+        "/messages",
+        "/chat/completions",
+        "/responses",
         "/expand",
         "/compact",
         "/stats",
@@ -52,6 +58,14 @@ def test_a_path_of_the_data_plane_goes_to_the_node(path: str) -> None:
 )
 def test_any_other_path_is_a_page(path: str) -> None:
     assert not is_data_plane({"type": "http", "path": path, "method": "GET"})
+
+
+def test_no_page_hides_behind_a_path_of_the_data_plane() -> None:
+    resolvers = get_resolver(), get_resolver("controlplane.ui.urls")
+    paths = {str(each.pattern) for resolver in resolvers for each in resolver.url_patterns}
+
+    assert "login" in paths
+    assert {path.partition("/")[0] for path in paths} & FIRST_SEGMENTS == set()
 
 
 @pytest.mark.parametrize("method", ["HEAD", "OPTIONS"])

@@ -17,15 +17,27 @@ from controlplane.telemetry.queries.reach import Reach, reach
 from controlplane.telemetry.runs import raised, ran, unpacked
 from dataplane.core.uplink import ComponentRow
 
+REQUEST_PREFIX = "req_"
+
+
+def request_uid(said: str) -> str:
+    """The uid of a request that `x-context-guru-request-id` named, with the prefix or, as earlier
+    releases did, without it.
+    """
+    found = said.strip().lower()
+    return found if found.startswith(REQUEST_PREFIX) else REQUEST_PREFIX + found
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RequestFilter:
-    """Everything is optional. since inclusive, until exclusive, ms. tenant: its uid.
+    """Everything is optional. since inclusive, until exclusive, ms. tenant: its uid. request: as
+    the header `x-context-guru-request-id` says it.
 
     gate, event: raised by `component` on the request. lost: an original could not be given back.
     """
 
     tenant: str = ""
+    request: str = ""
     session: str = ""
     model: str = ""
     provider: str = ""
@@ -111,10 +123,14 @@ def request(scope: Scope, uid: str) -> RequestRow | None:
 
 
 def _request(reached: Reach, uid: str) -> RequestRow | None:
-    record = RequestRecord.objects.filter(reached.rows, uid=uid).first()
+    record = RequestRecord.objects.filter(reached.rows, _named(uid)).first()
     if record is None:
         return None
     return RequestRow(record)
+
+
+def _named(said: str) -> Q:
+    return Q(uid__in={said, request_uid(said)})
 
 
 def chosen(reached: Reach, wanted: RequestFilter) -> QuerySet[RequestRecord]:
@@ -133,6 +149,8 @@ def chosen(reached: Reach, wanted: RequestFilter) -> QuerySet[RequestRecord]:
     }
     narrowed = {name: value for name, value in exact.items() if value not in ("", None)}
     rows = RequestRecord.objects.filter(reached.rows, **narrowed)
+    if wanted.request:
+        rows = rows.filter(_named(wanted.request))
     if wanted.lost:
         rows = rows.filter(expand_missing__gt=0)
     if wanted.component:

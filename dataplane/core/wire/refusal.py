@@ -67,6 +67,11 @@ REFUSALS = _refusals(
     Refusal("tenant_mismatch", 403, _FORBIDDEN, "The key belongs to another tenant.", "forbidden"),
     Refusal("view_forbidden", 403, _FORBIDDEN, "This view is not open to you.", "forbidden"),
     Refusal("not_found", 404, "not_found_error", "There is nothing at this address."),
+    Refusal(
+        "wrong_base_url", 404, "not_found_error",
+        "There is nothing at this address: the base URL in the client's settings is not right.",
+        "bad_request",
+    ),
     Refusal("method_not_allowed", 405, "not_found_error", "This address has no such method."),
     Refusal("expired", 410, "not_found_error", "The original has expired."),
     Refusal("deleted", 410, "not_found_error", "The original was deleted."),

@@ -18,6 +18,7 @@ from controlplane.audit.models import AuditEvent
 from controlplane.telemetry.models import MarkerRecord, RequestRecord
 from controlplane.telemetry.queries.windows import now_ms
 from controlplane.ui.shown_text import pages_of
+from dataplane.adapters.request_ids import new_request_id
 from tests.controlplane.alarms.conftest import opened
 from tests.controlplane.ui.conftest import Browser
 from tests.controlplane.ui.watched import (
@@ -155,6 +156,21 @@ def test_filters_that_hide_everything_say_so(everyone: Client, tenant: Tenant) -
 
     assert "No session matches" in text_of(everyone, "/sessions", search="zzz")
     assert "No request matches" in text_of(everyone, "/requests", model="zzz")
+
+
+def test_the_id_in_the_header_of_an_answer_finds_its_request(
+    everyone: Client, tenant: Tenant
+) -> None:
+    said = new_request_id()
+    row = a_request(tenant.uid, "s1", 1, uid=said, model="the-one")
+    a_request(tenant.uid, "s1", 2, model="another")
+
+    for spelt in (said, f" {said.upper()} ", said.removeprefix("req_")):
+        page = text_of(everyone, "/requests", request=spelt)
+        assert "the-one" in page
+        assert "another" not in page
+    assert said in text_of(everyone, f"/requests/{said.removeprefix('req_')}")
+    assert row.uid == said
 
 
 def test_requests_are_paged_without_a_gap(everyone: Client, tenant: Tenant) -> None:

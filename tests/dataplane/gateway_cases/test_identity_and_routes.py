@@ -374,3 +374,26 @@ async def test_what_is_not_served_is_named(
     assert answer.status_code == status
     assert answer.headers["x-should-retry"] == "false"
     assert served.sent == []
+
+
+@pytest.mark.parametrize(
+    ("path", "told", "is_anthropic"),
+    [
+        ("/messages", "POST /v1/messages is meant: add /v1 at its end.", True),
+        ("/v1/v1/messages", "POST /v1/messages is meant: take /v1 off its end.", True),
+        ("//v1/messages", "POST /v1/messages is meant: take the slash off its end.", True),
+        ("/openai/responses", "POST /openai/v1/responses is meant: add /v1 at its end.", False),
+    ],
+)
+async def test_a_base_url_that_is_not_right_is_told_so_and_nothing_goes_upstream(
+    served: Served, path: str, told: str, *, is_anthropic: bool
+) -> None:  # N-09
+    url = served.gateway.url + path
+    answer = await served.http.post(url, content=BODY, headers=AGENT)
+
+    said = answer.json()
+    assert (answer.status_code, answer.headers["x-cg-error"]) == (404, "wrong_base_url")
+    assert answer.headers["x-should-retry"] == "false"
+    assert said["error"]["message"].endswith(told)
+    assert (said.get("type") == "error") is is_anthropic
+    assert served.simulator.requests == []
