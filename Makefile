@@ -14,7 +14,8 @@ DEV_STAMP := $(VENV)/.installed-dev
 
 .DEFAULT_GOAL := help
 .PHONY: help install lock fmt check fmt-check lint types imports test test-core test-rest \
-        test-postgres test-browser test-agents nightly crash-test soak docs docs-check run demo screenshots bench bench-watching
+        test-postgres test-browser test-agents nightly crash-test soak docs docs-check prices run demo screenshots bench \
+        bench-watching
 
 help: ## Print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## /{printf "  %-12s %s\n", $$1, $$2}' $(MAKEFILE_LIST)
@@ -125,6 +126,9 @@ soak: $(DEV_STAMP) ## Hold half of the maximum rate for 20 minutes; nothing may 
 
 docs: $(DEV_STAMP) ## Write the generated reference pages
 	$(BIN)/python manage.py render_docs
+
+prices: $(DEV_STAMP) ## Take prices and context windows from the named release of genai-prices
+	$(BIN)/python -m tools.prices
 
 docs-check: $(DEV_STAMP)
 	$(BIN)/python manage.py render_docs --check

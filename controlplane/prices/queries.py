@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import time
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
@@ -15,7 +16,8 @@ from dataplane.core import money
 class Found:
     """Which entry prices a model and how it was found; "" and "missing" when none does.
 
-    how: "entry" for the whole name, "without its date", "longest match", "missing".
+    how: "entry" for the whole name, "without its date", "longest match", "listed" for one that the
+    card does not have and the list delivered with the release has, "missing".
     """
 
     match: str
@@ -42,13 +44,21 @@ def entries_in_force() -> list[Entry]:
 
 def find(model: str) -> Found:
     """Try a model's name on the card in force."""
-    priced = money.PriceCard(models_of(entries_in_force())).find(model)
+    card = money.PriceCard(models_of(entries_in_force()))
+    priced = card.find(model)
     if priced is None:
-        return Found("", "missing")
+        listed = card.priced(model, money.Sale(at=time.time()))
+        return Found(listed.entry, "listed") if listed else Found("", "missing")
     if priced.entry.endswith("*"):
         return Found(priced.entry, "longest match")
     is_whole = priced.entry.lower() == model.lower()
     return Found(priced.entry, "entry" if is_whole else "without its date")
+
+
+def still_unpriced(models: Iterable[str]) -> set[str]:
+    """Those of these models that neither the card in force nor the list has a price for."""
+    card, sale = money.PriceCard(models_of(entries_in_force())), money.Sale(at=time.time())
+    return {model for model in models if card.priced(model, sale) is None}
 
 
 def _entry(price: Price) -> Entry:

@@ -125,5 +125,6 @@ def _tokens(row: RequestRow) -> dict[str, Any]:
         "cost_usd": nano(cost_of(row)),
         "saved_usd": nano(saved_of(row)),
         "accounting": accounting(row),
+        "priced_by": row.priced_by[:32],
         "usage_miss": row.usage_miss,
     }

@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from datetime import UTC, datetime
 from decimal import Decimal
+from urllib.parse import urlencode
 
 from django.http import QueryDict
 
+from controlplane.accounts.scopes import Scope
+from controlplane.prices import queries
 from controlplane.prices.entries import Entry, price_of
+from controlplane.telemetry.queries.unpriced import unpriced_models
 from controlplane.ui import numerals
 from controlplane.ui.numerals import NO_DATA, UNKNOWN, Figure
+from controlplane.ui.shown_text import visible
 from dataplane.core.money import PriceError
 
 NEW_LINES = 3
@@ -85,6 +91,32 @@ def _premium(write: str, read: str) -> Figure:
         return UNKNOWN
     premium = (Decimal(write) - Decimal(read)) / Decimal(read)
     return Figure(f"{premium:.1f}".replace("-", numerals.MINUS))
+
+
+@dataclass(frozen=True, slots=True)
+class UnpricedRow:
+    """A model that was seen and has no price yet. add: the query that opens a line for it."""
+
+    model: str
+    requests: Figure
+    last: datetime
+    add: str
+
+
+def unpriced_rows(scope: Scope) -> list[UnpricedRow]:
+    """What got a price since is left out: its next request has it."""
+    seen = unpriced_models(scope)
+    missing = queries.still_unpriced(each.model for each in seen)
+    return [
+        UnpricedRow(
+            visible(each.model),
+            numerals.count(each.requests),
+            datetime.fromtimestamp(each.last_at / 1000, UTC),
+            urlencode({"add": each.model}),
+        )
+        for each in seen
+        if each.model in missing
+    ]
 
 
 @dataclass(frozen=True, slots=True)

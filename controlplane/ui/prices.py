@@ -20,15 +20,18 @@ from controlplane.prices.actions import StaleCardError, save_card
 from controlplane.prices.entries import Entry
 from controlplane.prices.models import PriceCard
 from controlplane.ui.frame import PersonRequest, page
-from controlplane.ui.price_rows import entries_sent, lines, price_rows
+from controlplane.ui.price_rows import entries_sent, lines, price_rows, unpriced_rows
+from dataplane.core import catalogue
 from dataplane.core.money import PriceError
 
 WRITE = "price:write"
 HERE = "ui:prices"
+MATCH_MAX = 120
 FOUND = {
     "entry": "The entry {match} has exactly this name.",
     "without its date": "The entry {match} has this name without the date at its end.",
     "longest match": "The entry {match} is the longest one that this name begins with.",
+    "listed": "No entry has this name, so it costs what {source} lists for {match}.",
     "missing": "No entry has this name: its requests are counted, and their cost is unknown.",
 }
 
@@ -42,7 +45,10 @@ def prices(request: PersonRequest) -> HttpResponse:
         return _save(request, scope)
     shown = _version(request.GET.get("version", ""))
     entries = queries.entries_of(shown) if shown else queries.entries_in_force()
-    is_edited = "edit" in request.GET and scope.may(WRITE, None)
+    wanted = request.GET.get("add", "").strip()[:MATCH_MAX]
+    is_edited = bool(wanted or "edit" in request.GET) and scope.may(WRITE, None)
+    if is_edited and wanted:
+        entries = [*entries, Entry(match=wanted, input="", output="")]
     return _page(request, shown, entries, is_edited=is_edited)
 
 
@@ -111,6 +117,8 @@ def _page(
         "based_on": head.version if head else 0,
         "model": model,
         "found": _found(model) if model else "",
+        "unpriced": [] if is_edited else unpriced_rows(scope_of_request(request)),
+        "listed_by": catalogue.source(),
         "here": reverse(HERE),
         **kept,
     }
@@ -119,4 +127,4 @@ def _page(
 
 def _found(model: str) -> str:
     found = queries.find(model)
-    return FOUND[found.how].format(match=found.match)
+    return FOUND[found.how].format(match=found.match, source=catalogue.source())

@@ -168,6 +168,7 @@ def facts_of(record: RequestRecord) -> list[tuple[str, str]]:
         ("Outcome", record.outcome.replace("_", " ")),
         ("Not shaped", record.bypassed.replace("_", " ")),
         ("Cache", phase.word if phase else record.cache_phase or "unknown"),
+        ("Price", record.priced_by or "unknown"),
         ("Stream", _stream(record)),
         ("Upstream rounds", str(record.rounds)),
         ("First byte", str(duration(record.first_byte_ms))),

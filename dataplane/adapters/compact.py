@@ -84,6 +84,7 @@ def _exchange(node: Node, admission: Admission, plan: Plan, dialect: Dialect) ->
         captures=admission.tenant.body.policy.content_capture,
         keys=node.settings.session_keys,
         shapes_parts=node.settings.responses_partial,
+        window_of=node.snapshots.price_card.window,
     )
     persists = node.store.backend_for(tenant).persists
     return Exchange(plan, asked, persists=persists, clock=time.perf_counter)

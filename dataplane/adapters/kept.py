@@ -100,6 +100,7 @@ class Kept:
             variant=last.variant,
             arm=last.arm,
             rounds=1,
+            address=last.address,
             ping="failed",
         )
 

@@ -46,7 +46,7 @@ from dataplane.core.credential import CredentialError, CredentialPlan, names_a_k
 from dataplane.core.effects import Recalled
 from dataplane.core.effects import Scope as Owner
 from dataplane.core.identity import Headers, foreign_slots, holds_key
-from dataplane.core.money import cost
+from dataplane.core.money import Sale, cost
 from dataplane.core.record import Record
 from dataplane.core.route import Route, RouteError, match
 from dataplane.core.wire.headers import CLOCK_HEADER
@@ -291,12 +291,14 @@ class Node:
             raise RefusedError("route_forbidden")
         wish = wish_of(call) if route.dialect else Wish()
         plan, ignored = self.snapshots.plan_for(tenant, wish)
+        record = admission.record(route.name, route.family)
+        record.address = upstream.base_url
         return Ticket(
             call,
             route,
             tenant,
             admission.principal.name,
-            admission.record(route.name, route.family),
+            record,
             upstream,
             self.credential(upstream, call.headers),
             self.driver,
@@ -333,8 +335,10 @@ class Node:
 
     def account(self, record: Record) -> None:
         if record.usage is not None:
-            priced = self.snapshots.price_card.find(record.model)
+            sale = Sale(record.address, record.at, record.prompt or record.usage.prompt)
+            priced = self.snapshots.price_card.priced(record.model, sale)
             record.rates = priced.rates if priced else None
+            record.priced_by = priced.source if priced else ""
             record.cost_usd = cost(record.usage, record.rates)
         if record.status:
             self.telemetry.add(record)

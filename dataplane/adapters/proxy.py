@@ -31,6 +31,7 @@ from dataplane.core.expand.plain import PlainRelay
 from dataplane.core.expand.relay import Answer, Deliver, Relay
 from dataplane.core.keepalive.gates import Ended
 from dataplane.core.lineage import Lineages
+from dataplane.core.money import Sale
 from dataplane.core.outgoing import Outgoing
 from dataplane.core.resend import REFUSALS_OF_A_BODY, Resends
 from dataplane.core.wire import stored_state
@@ -161,6 +162,7 @@ class _Carrying:
             restraint=partial(self._resends.restraint, record.tenant, at=record.at),
             thread_of=partial(self._lineages.thread, tenant=record.tenant, at=record.at),
             captures=record.captured,
+            window_of=partial(self._price_card.window, address=record.address),
         )
         self._exchange = Exchange(
             self._ticket.plan, asked, persists=self._ticket.persists, clock=time.perf_counter
@@ -340,6 +342,7 @@ class _Carrying:
         if Reading.READ in readings and not record.usage_misses:
             record.usage = total(relay.usage)
         record.model = relay.model or record.model
+        record.prompt = max((each.usage.prompt for each in relay.usage), default=0)
         record.buffered = relay.buffered
         self._note_cached(relay)
         if self._is_kept_alive and self._exchange is not None:
@@ -362,7 +365,7 @@ class _Carrying:
             exchange.turn,
             exchange.previous,
             last.usage if last is not None and last.reading is Reading.READ else None,
-            self._price_card.rates(record.model),
+            self._price_card.rates(record.model, Sale(record.address, record.at, record.prompt)),
             exchange.sent,
         )
         self._keepalive.ended(self._ticket, ended, self._warm)

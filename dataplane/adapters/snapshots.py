@@ -291,7 +291,8 @@ class Snapshots:
 
     def _apply_prices(self, fetched: Resource) -> None:
         try:
-            self.price_card = PriceCard(_decoded(fetched.body, PricesBody).models)
+            body: PricesBody = _decoded(fetched.body, PricesBody)
+            self.price_card = PriceCard(body.models, body.version)
         except PriceError as error:
             raise NackError("build_failed", str(error)) from error
 

@@ -144,6 +144,7 @@ def _tokens(record: Record) -> dict[str, Any]:
         "usage_known": usage is not None,
         "usage_miss": next(iter(record.usage_misses), ""),
         **(dataclasses.asdict(usage) if usage else {}),
+        "priced_by": record.priced_by,
         "cost_usd": None if record.cost_usd is None else str(record.cost_usd),
         "saved_usd": None if record.saved_usd is None else str(record.saved_usd),
     }

@@ -22,7 +22,8 @@ class Asked:
     thread_of: which lineage of such a session a history continues. Both are asked by
     Scope.session_key. keys: what may name a session
     on this node. shapes_parts: of a conversation whose history the provider holds, too. captures:
-    the tenant agreed that changed texts are kept.
+    the tenant agreed that changed texts are kept. window_of: input tokens that a model takes, 0 for
+    unknown.
     """
 
     dialect: Dialect
@@ -40,3 +41,4 @@ class Asked:
     keys: SessionKeys = ONLY_IDS
     shapes_parts: bool = False
     captures: bool = False
+    window_of: Callable[[str], int] = lambda _: 0

@@ -313,6 +313,7 @@ class Exchange:
             cached_through=self._cached_through(shaping),
             cache_is_cold=lifetime.is_cold(life, idle),
             persists=self._persists,
+            window=self.asked.window_of(conversation.model),
             recoverable=shaping.path.redeems
             or self.asked.stays_here
             or not host.recovery_require_path,

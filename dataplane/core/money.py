@@ -14,6 +14,7 @@ from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Protocol
 
+from dataplane.core import catalogue
 from dataplane.core.config.resource import ModelPrice
 
 _TOKENS_PER_PRICE = 1_000_000
@@ -69,6 +70,7 @@ class Rates:
         return (write - self.cache_read) / self.cache_read if self.cache_read else None
 
 
+@functools.lru_cache(maxsize=1024)
 def rates_of(price: ModelPrice) -> Rates:
     """The rates of one price card entry; PriceError when one of its prices is none."""
     fresh = _per_token(price.input)
@@ -141,11 +143,27 @@ def _decimals(rates: Rates) -> tuple[Decimal, ...]:
 
 @dataclass(frozen=True, slots=True)
 class Priced:
-    """A model's card entry, its rates, and the name of the entry that matched."""
+    """A model's price, its rates, and the name of the entry that matched.
+
+    source: whose price it is, with its version, as records name it.
+    """
 
     entry: str
     price: ModelPrice
     rates: Rates
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Sale:
+    """What a listed price depends on beside the model. address: of the upstream. at: seconds.
+
+    prompt: input tokens of the request, of the largest of its rounds.
+    """
+
+    address: str = ""
+    at: float = 0.0
+    prompt: int = 0
 
 
 def undated(model: str) -> str:
@@ -157,13 +175,16 @@ class PriceCard:
     """Finds the entry of a model: its exact name, the name without its date, the longest prefix*.
 
     Names match whatever their case. A card with one wrong price is refused whole (PriceError).
+    What it does not price may be listed in the catalogue that came with the release.
     """
 
-    def __init__(self, models: Mapping[str, ModelPrice]) -> None:
+    def __init__(self, models: Mapping[str, ModelPrice], version: int = 0) -> None:
+        """version: of the deployment's card, 0 for one without versions."""
         self._exact: dict[str, Priced] = {}
         prefixes: dict[str, Priced] = {}
+        source = f"price card {version}" if version else "price card"
         for entry, price in models.items():
-            priced = Priced(entry, price, rates_of(price))
+            priced = Priced(entry, price, rates_of(price), source)
             name = entry.lower()
             (prefixes if name.endswith("*") else self._exact)[name.removesuffix("*")] = priced
         self._prefixes = sorted(prefixes.items(), key=lambda pair: -len(pair[0]))
@@ -176,6 +197,26 @@ class PriceCard:
             return exact
         return next((priced for stem, priced in self._prefixes if name.startswith(stem)), None)
 
-    def rates(self, model: str) -> Rates | None:
-        priced = self.find(model)
+    def priced(self, model: str, sale: Sale) -> Priced | None:
+        """The price of a model: the card's, else the listed one; None where neither knows it."""
+        if own := self.find(model):
+            return own
+        listed = catalogue.find(model, sale.address)
+        price = listed.price(at=sale.at, prompt=sale.prompt) if listed else None
+        if listed is None or price is None:
+            return None
+        return Priced(listed.model.id, price, rates_of(price), listed.source)
+
+    def rates(self, model: str, sale: Sale) -> Rates | None:
+        priced = self.priced(model, sale)
         return priced.rates if priced else None
+
+    def window(self, model: str, address: str = "") -> int:
+        """Input tokens that a model takes, 0 for unknown; a card that does not say leaves it to
+        the catalogue.
+        """
+        own = self.find(model)
+        if own is not None and own.price.window:
+            return own.price.window
+        listed = catalogue.find(model, address)
+        return listed.model.window if listed else 0

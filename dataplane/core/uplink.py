@@ -82,11 +82,11 @@ class TextRow(msgspec.Struct, frozen=True, omit_defaults=True):
 class RequestRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """One finished client request. at: ms since the epoch; durations in ms, None for unmeasured.
 
-    origin: agent, or keepalive for a ping of ours, which is spend and no request.
-    cost_usd, saved_usd: decimal numbers, None for unknown. usage_known: the four tiers were
-    reported. usage_miss: why they were not. replayed: decisions of earlier turns that were
-    applied again. captured: the tenant agreed that changed texts are kept. texts_left_out: how many
-    found no room.
+    origin: agent, or keepalive for a ping of ours, which is spend and no request. cost_usd,
+    saved_usd: decimal numbers, None for unknown; priced_by: by whose price. usage_known: the four
+    tiers were reported. usage_miss: why they were not. replayed: decisions of earlier turns that
+    were applied again. captured: the tenant agreed that changed texts are kept. texts_left_out: how
+    many found no room.
     """
 
     request_id: str
@@ -119,6 +119,7 @@ class RequestRow(msgspec.Struct, frozen=True, omit_defaults=True):
     saved_unique: Figure = 0
     usage_known: bool = False
     usage_miss: str = ""
+    priced_by: str = ""
     fresh_input: Figure = 0
     cache_read: Figure = 0
     cache_write: Figure = 0

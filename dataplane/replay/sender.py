@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass
 from http import HTTPStatus
@@ -10,8 +11,9 @@ from http import HTTPStatus
 import aiohttp
 import msgspec
 
-from dataplane.core.money import PriceCard, Rates, cost
+from dataplane.core.money import PriceCard, Rates, Sale, cost
 from dataplane.core.prices import DEFAULT_PRICES
+from dataplane.core.wire.usage import Usage
 from dataplane.replay.answers import count_in, error_of, usage_of
 from dataplane.replay.bodies import Style, body
 from dataplane.replay.outcome import Run, TurnOutcome, changed, counters
@@ -106,7 +108,7 @@ class Replay:
                 before=count_in(answer.headers, "x-context-guru-tokens-before"),
                 after=count_in(answer.headers, "x-context-guru-tokens-after"),
                 usage=usage,
-                usd=cost(usage, rates(self.style.model)),
+                usd=cost(usage, rates(self.style.model, usage)),
                 error="" if succeeded else error_of(said),
             )
 
@@ -153,6 +155,7 @@ def tenant_headers(target: Target) -> dict[str, str]:
     return {"x-context-guru-token": target.key} if target.key else {}
 
 
-def rates(model: str) -> Rates | None:
-    """None for a model that the built-in price card does not know."""
-    return PriceCard(DEFAULT_PRICES).rates(model)
+def rates(model: str, usage: Usage | None) -> Rates | None:
+    """As delivered, now; None for a model that nobody lists."""
+    sale = Sale(at=time.time(), prompt=usage.prompt if usage else 0)
+    return PriceCard(DEFAULT_PRICES).rates(model, sale)

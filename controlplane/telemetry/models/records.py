@@ -61,6 +61,7 @@ class RequestRecord(models.Model):
     saved_usd = UsdField(null=True)
     accounting = models.CharField(max_length=8)
     usage_miss = models.CharField(max_length=32, blank=True)
+    priced_by = models.CharField(max_length=32, blank=True)
 
     added_ms = models.FloatField(null=True)
     upstream_ms = models.FloatField(null=True)

@@ -12,6 +12,7 @@ from typing import Literal
 
 from msgspec.structs import replace
 
+from dataplane.core import catalogue
 from dataplane.core.config.imposed import Imposed
 from dataplane.core.config.merge import Merge
 from dataplane.core.config.problems import Problem, problem
@@ -162,8 +163,9 @@ def _forced_model(merge: Merge, here: Deployment) -> Iterator[Problem]:
 
 
 def _has_price(model: str, here: Deployment) -> bool:
-    """As a price card finds it: whole, without its date, or by how it begins."""
-    if here.priced is None:
+    """As a price card finds it: whole, without its date, or by how it begins; or it is listed."""
+    listed = catalogue.find(model)
+    if here.priced is None or (listed is not None and listed.model.prices):
         return True
     name = model.lower()
     known = {entry.lower() for entry in here.priced}

@@ -153,10 +153,11 @@ class ModelPrice(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     cache_minimum: int = 1024
 
 
-class PricesBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """cg.prices.v1: model name, or its prefix ending in "*", to price."""
+class PricesBody(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
+    """cg.prices.v1: model name, or its prefix ending in "*", to price. version: of the card."""
 
     models: dict[str, ModelPrice]
+    version: int = 0
 
 
 def encode(body: msgspec.Struct | list[AuthEntry]) -> bytes:

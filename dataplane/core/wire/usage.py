@@ -31,6 +31,11 @@ class Usage:
     output: int = 0
 
     @property
+    def prompt(self) -> int:
+        """Input tokens, however they were billed."""
+        return self.fresh_input + self.cache_read + self.cache_write
+
+    @property
     def is_cached(self) -> bool:
         """The provider read some of the prompt from its cache, or wrote it there."""
         return self.cache_read > 0 or self.cache_write > 0

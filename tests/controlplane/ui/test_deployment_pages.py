@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import replace
 
 import pytest
 
@@ -16,8 +17,11 @@ from controlplane.audit.queries import trail
 from controlplane.prices.actions import ensure_card, save_card
 from controlplane.prices.entries import Entry
 from controlplane.prices.queries import card_in_force, entries_in_force
+from controlplane.telemetry.actions import ingest
 from controlplane.ui.audit_rows import changes, in_words
+from dataplane.core import catalogue
 from tests.controlplane.conftest import person
+from tests.controlplane.telemetry.batches import NOW, batch, row
 from tests.controlplane.ui.conftest import Browser
 
 # ---- upstreams --------------------------------------------------------------------------------
@@ -255,6 +259,35 @@ def test_a_models_name_is_tried_on_the_card(browser: Browser, viewer: User) -> N
     )
     assert "their cost is unknown" not in client.get("/prices?model=claude-x").content.decode()
     assert "No entry has this name" in client.get("/prices?model=other").content.decode()
+
+
+def test_a_model_that_was_seen_without_a_price_is_one_click_from_having_one(
+    browser: Browser, manager: User
+) -> None:
+    ensure_card()
+    unpriced = row(1, model="house-model", cost_usd=None)
+    listed = row(2, model="claude-opus-5", cost_usd=None)  # it had no price then; it has one now
+    ingest(batch(1, [unpriced, listed]), received_at=NOW)
+    client = browser(manager)
+
+    page = client.get("/prices").content.decode()
+    form = client.get("/prices?add=house-model").content.decode()
+    client.post("/prices", sent([replace(NANO, match="house-model")], 1))
+
+    assert 'href="/prices?add=house-model"' in page
+    assert "claude-opus-5" not in page
+    assert 'name="match" value="house-model"' in form
+    assert "Seen without a price" not in client.get("/prices").content.decode()
+
+
+def test_a_model_that_the_release_lists_is_said_to_cost_that(
+    browser: Browser, viewer: User
+) -> None:
+    save_card([NANO], "one", None)
+
+    page = browser(viewer).get("/prices?model=claude-opus-5").content.decode()
+
+    assert f"costs what {catalogue.source()} lists for claude-opus-5" in page
 
 
 def test_an_earlier_version_is_read_and_an_unknown_one_is_absent(

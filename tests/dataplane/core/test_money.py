@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dataplane.core.config.resource import ModelPrice
-from dataplane.core.money import PriceCard, PriceError, cost, rates_of, saving
+from dataplane.core.money import PriceCard, PriceError, Sale, cost, rates_of, saving
 from dataplane.core.prices import DEFAULT_PRICES
 
 
@@ -57,8 +57,8 @@ def test_an_unknown_usage_or_price_costs_an_unknown_amount_not_nothing() -> None
     """08-case-A-06"""
     card = PriceCard(DEFAULT_PRICES)
 
-    assert cost(Billed(fresh_input=3), card.rates("claude-unlisted-77")) is None
-    assert cost(None, card.rates("claude-sonnet-5")) is None
+    assert cost(Billed(fresh_input=3), card.rates("claude-unlisted-77", Sale())) is None
+    assert cost(None, card.rates("claude-sonnet-5", Sale())) is None
 
 
 @pytest.mark.parametrize(
@@ -180,7 +180,7 @@ def test_the_entry_comes_with_its_price_and_rates() -> None:
 
     assert found is not None
     assert (found.price, found.rates) == (SONNET, RATES)
-    assert CARD.rates("claude-sonnet-5") == RATES
+    assert CARD.rates("claude-sonnet-5", Sale()) == RATES
 
 
 TOKENS = st.integers(0, 10**9)

@@ -27,8 +27,8 @@ LONG = "line of output\n" * 600
 
 
 def replay(url: str, recording: Recording, dialect: Dialect = "anthropic", **more: Any) -> Replay:
-    """stream, bypass, key and pace go where they belong."""
-    model = "claude-sonnet-5" if dialect == "anthropic" else "gpt-5.6"
+    """stream, bypass, key, model and pace go where they belong."""
+    model = more.get("model") or ("claude-sonnet-5" if dialect == "anthropic" else "gpt-5.6")
     return Replay(
         recording=recording,
         style=Style(dialect=dialect, model=model, stream=more.get("stream", False)),
@@ -80,10 +80,13 @@ async def test_a_prefix_that_expired_in_recorded_time_is_written_again(
 async def test_an_openai_replay_reports_usage_and_no_price_it_does_not_know(
     simulator: Simulator, *, stream: bool
 ) -> None:
-    run = await replay(simulator.url, conversation(), "openai", stream=stream).run("with", ignore)
+    sums = []
+    for model in ("gpt-5.6", "house-model"):
+        sent = replay(simulator.url, conversation(), "openai", stream=stream, model=model)
+        sums.append(totals(await sent.run("with", ignore)))
 
-    assert totals(run).fresh
-    assert totals(run).usd is None
+    assert all(each.fresh for each in sums)
+    assert [each.usd is None for each in sums] == [False, True]
 
 
 async def test_a_turn_names_tenant_session_and_time_in_its_headers(simulator: Simulator) -> None:
