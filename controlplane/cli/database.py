@@ -12,7 +12,7 @@ from django.db import OperationalError, connections
 from django.db.migrations.loader import MigrationLoader
 
 from controlplane.databases import DEFAULT, TELEMETRY, Turn, in_turn
-from controlplane.settings.environment import private_file
+from dataplane.files import private_file
 
 
 def migrate() -> None:

@@ -14,6 +14,7 @@ from controlplane.cli.files import FileError, text_of
 from controlplane.cli.printed import INDENT
 from controlplane.cli.validate import problems_in, said
 from dataplane.core.config.problems import Problem
+from dataplane.files import private_file
 
 
 def main(arguments: Sequence[str]) -> int:
@@ -36,7 +37,7 @@ def main(arguments: Sequence[str]) -> int:
     except remote.RemoteError as refused:
         return refusal(refused, given)
     if given.out:
-        given.out.write_text(json.dumps(plan, indent=2), encoding="utf-8")
+        private_file(given.out).write_text(json.dumps(plan, indent=2), encoding="utf-8")
     options.put(given, plan, lines)
     return PENDING if plan["affected"] else DONE
 

@@ -9,7 +9,8 @@ from pathlib import Path
 import django
 
 from controlplane.cli.exits import DONE, UNEXPECTED, Parser
-from controlplane.settings.environment import name_settings_module, private_file
+from controlplane.settings.environment import name_settings_module
+from dataplane.files import private_file
 
 
 def main(arguments: Sequence[str]) -> int:

@@ -7,7 +7,8 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
-from controlplane.settings.environment import Environment, private_file
+from controlplane.settings.environment import Environment
+from dataplane.files import private_database
 from dataplane.settings import SettingsError
 
 SCHEMES = ("postgresql", "postgres")
@@ -74,7 +75,7 @@ def sqlite(file: Path, *, synchronous: str, first: str = "") -> dict[str, Any]:
     """
     return {
         "ENGINE": "django.db.backends.sqlite3",
-        "NAME": private_file(file),
+        "NAME": private_database(file),
         "OPTIONS": {
             "transaction_mode": "IMMEDIATE",
             "timeout": 10,

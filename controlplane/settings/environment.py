@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from dataplane.files import private_file, private_folder
 from dataplane.settings import SettingsError, log_level, trusted_proxies
 
 DEFAULT_BIND = "127.0.0.1:8000"
@@ -83,7 +84,7 @@ def read(env: Mapping[str, str]) -> Environment:
     """
     data_dir = Path(env.get("HEADRACE_DATA_DIR") or "var").absolute()
     try:
-        data_dir.mkdir(mode=0o700, parents=True, exist_ok=True)
+        private_folder(data_dir)
         return _read(env, data_dir)
     except OSError as problem:
         raise SettingsError(f"HEADRACE_DATA_DIR cannot be used: {problem}") from problem
@@ -225,13 +226,7 @@ def kept_secret(path: Path, make: Callable[[], str] = new_secret) -> str:
             pass
         finally:
             fresh.unlink()
-    return path.read_text()
-
-
-def private_file(path: Path) -> Path:
-    """The path, existing and readable by its owner alone (SQLite's side files inherit that)."""
-    path.touch(mode=0o600, exist_ok=True)
-    return path
+    return private_file(path).read_text()
 
 
 def name_settings_module() -> None:

@@ -8,7 +8,7 @@ from django.core.management import call_command
 from django.db import connections
 
 from controlplane.databases import TELEMETRY
-from controlplane.settings.environment import private_file
+from dataplane.files import private_database
 
 
 class DatabaseFile:
@@ -27,7 +27,7 @@ class DatabaseFile:
             return
         connections[TELEMETRY].close()
         if now is None or self._seen is not None or not path.stat().st_size:
-            private_file(path)
+            private_database(path)
             call_command("migrate", database=TELEMETRY, verbosity=0, interactive=False)
         self._seen = identity(path)
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import msgspec
 
 from dataplane.core.config.resource import Envelope, Resource, hash_of
+from dataplane.files import private_folder
 
 log = logging.getLogger("headrace.snapshots")
 KEPT = 3
@@ -48,7 +49,8 @@ class LastGood:
             folder = self._directory / envelope.type
             target = folder / f"{envelope.name}.{envelope.epoch}.{envelope.version}"
             try:
-                folder.mkdir(parents=True, exist_ok=True)
+                private_folder(self._directory)
+                private_folder(folder)
                 _replace(target, msgspec.json.encode(envelope) + b"\n" + resource.body)
                 self._keep(folder, Version(envelope.epoch, envelope.version, target), envelope.name)
             except OSError as error:

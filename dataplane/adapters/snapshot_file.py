@@ -13,6 +13,7 @@ from pathlib import Path
 
 from dataplane.core.config.resource import Ack, Change, Discovery, Resource, unbundle
 from dataplane.core.ulid import RANDOM_BYTES, ulid
+from dataplane.files import private_file, private_folder
 
 
 class FixedSource:
@@ -57,11 +58,12 @@ def node_identity(state_dir: Path) -> tuple[str, str]:
     boot_id = _fresh()
     path = state_dir / "node_id"
     try:
-        state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+        private_folder(state_dir)
         with path.open("x", encoding="ascii") as file:
+            private_file(path)
             file.write(boot_id)
     except FileExistsError:
-        return path.read_text(encoding="ascii").strip() or boot_id, boot_id
+        return private_file(path).read_text(encoding="ascii").strip() or boot_id, boot_id
     except OSError:
         return boot_id, boot_id
     return boot_id, boot_id

@@ -19,6 +19,7 @@ from pathlib import Path
 import msgspec
 
 from dataplane.adapters.sheets import Sheet, Workers, decode, encode
+from dataplane.files import private_folder
 
 log = logging.getLogger("headrace.workers")
 STALE_S = 15.0
@@ -35,7 +36,7 @@ class WorkerBoard:
     def open(self) -> None:
         """Begin anew when no worker lives whose counters would be cut short."""
         try:
-            self._directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            private_folder(self._directory)
         except OSError as error:
             self._report(error)
         self._clear_unless_others_live()

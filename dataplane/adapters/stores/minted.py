@@ -14,6 +14,8 @@ from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from dataplane.files import private_database, private_folder
+
 KEPT_ROWS = 1_000_000
 MOST_WAITING = 1000
 _log = logging.getLogger("headrace.store")
@@ -73,7 +75,8 @@ class MintedIds:
         """Called by the thread."""
         try:
             if self._file is None:
-                self._path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+                private_folder(self._path.parent)
+                private_database(self._path)
                 self._file = sqlite3.connect(self._path, check_same_thread=False)
                 self._file.executescript(_SCHEMA)
             with self._file:

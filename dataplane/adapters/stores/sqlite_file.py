@@ -16,6 +16,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Literal
 
+from dataplane.files import private_database, private_file, private_folder
+
 Durability = Literal["process", "host"]
 SYNCHRONOUS = {"process": "NORMAL", "host": "FULL"}
 WRITER_BUSY_MS = 100
@@ -147,7 +149,10 @@ def prepare(path: Path, at: float, *, thorough: bool = False) -> bool:
     at: the time (s) of the request that asks. thorough: also compare indexes with their tables.
     Raises OSError or sqlite3.Error when the directory is unusable or the file is busy.
     """
-    path.parent.mkdir(parents=True, exist_ok=True)
+    private_folder(path.parent.parent)
+    private_folder(path.parent)
+    if path.exists():
+        private_database(path)
     if path.exists() and _is_sound(path, thorough=thorough):
         return False
     with _alone(path.parent):
@@ -216,6 +221,7 @@ def _move_aside(path: Path) -> None:
 def _create(path: Path, *, reset_at: float | None) -> None:
     newborn = path.with_name(f"{path.name}.new-{os.getpid()}")
     newborn.unlink(missing_ok=True)
+    private_file(newborn)
     with contextlib.closing(sqlite3.connect(newborn, isolation_level=None)) as connection:
         connection.execute("PRAGMA page_size=4096")
         connection.execute("PRAGMA auto_vacuum=INCREMENTAL")
