@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
+import httpx
 import pytest
 
-from tests.dataplane.gateway_cases.served import LONG, Serve, Served
+from dataplane.simulator import Simulator
+from tests.dataplane.gateway import TA, gateway, tenants
+from tests.dataplane.gateway_cases.served import LONG, MASK_ALL, Serve, Served
 from tests.dataplane.gateway_cases.test_responses import (
     EXPAND,
     MASKED,
@@ -18,6 +22,7 @@ from tests.dataplane.gateway_cases.test_responses import (
     names,
     post,
 )
+from tests.patience import PATIENCE_S
 
 BASH = {"type": "tool_use", "name": "bash", "id": "call_b", "input": {}}
 OUTPUT: Any = {"type": "function_call_output", "call_id": "call_b", "output": "short"}
@@ -182,3 +187,22 @@ async def test_a_call_in_an_answer_that_is_fetched_never_reaches_the_client(
     assert (begun.json()["status"], polled.status) == ("queued", "completed")
     assert [item.type for item in polled.output] == ["function_call"]
     assert "context_guru" not in begun.text + str(polled) + streamed.text
+
+
+async def test_another_process_knows_which_round_ended_the_answer(
+    tmp_path: Path, simulator: Simulator
+) -> None:
+    headers = {"x-context-guru-token": TA, "authorization": "Bearer sk-agent"}
+    simulator.script({"content": [EXPAND]}, {"content": "It says so."}, {"content": "Yes."})
+    async with httpx.AsyncClient(trust_env=False, timeout=PATIENCE_S) as http:
+        async with gateway(tmp_path, tenants(MASK_ALL), simulator.url) as first:
+            address = first.url + "/v1/responses"
+            events = (await http.post(address, content=asked(stream=True), headers=headers)).text
+        shown = json.loads(events.partition("data: ")[2].partition("\n")[0])["response"]["id"]
+        more = asked(input="Sure?", previous_response_id=shown)
+        async with gateway(tmp_path, tenants(MASK_ALL), simulator.url) as second:
+            address = second.url + "/v1/responses"
+            answer = (await http.post(address, content=more, headers=headers)).json()
+
+    assert answer["output"][0]["content"][0]["text"] == "Yes."
+    assert answer["previous_response_id"] == shown
