@@ -9,22 +9,40 @@ Source: 01-components.md sections 1.6 and 5; 03-proxy-and-recovery.md 3.1; 00-st
 from __future__ import annotations
 
 import hashlib
-import re
+from collections.abc import Iterator
 
 from dataplane.core import tokens
-from dataplane.core.expand.marker import MARKER
+from dataplane.core.expand import marker
 
 MARKER_ID_LENGTH = 16
 CONTENT_KEY_LENGTH = 24
 _MEMO_ENTRIES = 200_000
-_WHITESPACE = re.compile(r"[ \t\n\r\f\v]+")
+_PIECE_BYTES = 1 << 18
 
 
 def content_key(text: str) -> str:
     """What a text says, up to markers and white space: 24 hex characters."""
-    bare = MARKER.sub("", text) if "<<cg:" in text else text
-    folded = _WHITESPACE.sub(" ", bare).strip(" ")
-    return hashlib.sha256(folded.encode("utf-8", "replace")).hexdigest()[:CONTENT_KEY_LENGTH]
+    digest = hashlib.sha256()
+    for part in _folded(marker.without(text).encode("utf-8", "replace")):
+        digest.update(part)
+    return digest.hexdigest()[:CONTENT_KEY_LENGTH]
+
+
+def _folded(utf8: bytes) -> Iterator[bytes]:
+    """The text with one space for each stretch of ASCII white space, and none at either end.
+
+    In pieces, because one call over all of a long text holds the interpreter for long.
+    """
+    has_begun = is_apart = False
+    for start in range(0, len(utf8), _PIECE_BYTES):
+        piece = utf8[start : start + _PIECE_BYTES]
+        words = piece.split()
+        if words:
+            if has_begun and (is_apart or piece[:1].isspace()):
+                yield b" "
+            yield b" ".join(words)
+            has_begun, is_apart = True, False
+        is_apart = is_apart or piece[-1:].isspace()
 
 
 class _Derived:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import msgspec
-
 from dataplane.core.run import Run
 from dataplane.core.wire.message import Conversation
+from dataplane.core.wire.pieces import text_of
 from dataplane.core.wire.spans import STRING, Span, UnparseableError
 
 
@@ -27,6 +26,6 @@ def _verified(conversation: Conversation, index: int) -> Span:
         raise UnparseableError("no place")
     span = message.locate()
     literal = memoryview(conversation.body)[span.start : span.end]
-    if literal[0] == STRING and msgspec.json.decode(literal) != message.content.text:
+    if literal[0] == STRING and text_of(bytes(literal)) != message.content.text:
         raise UnparseableError("another text")
     return span

@@ -21,6 +21,7 @@ SCENARIOS = (
     streams.many_streams,
     scenarios.compaction,
     streams.beside_large_bodies,
+    streams.beside_one_result,
     scenarios.store_commits,
     scenarios.telemetry,
     scenarios.saving,

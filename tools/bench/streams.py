@@ -9,6 +9,7 @@ from tools.bench import bodies, load
 from tools.bench.scenarios import BESIDE_KEY, Bench, Row, headers
 
 EVENTS = 200
+ONE_RESULT_BYTES, ONE_RESULT_GAP_MS = 31 << 20, 100
 
 
 class Beside(NamedTuple):
@@ -59,6 +60,23 @@ async def _beside(url: str, shape: Beside) -> Row:
         f"< {shape.bound} ms" if shape.bound else "",
         p99 < shape.bound if shape.bound else None,
     )
+
+
+async def beside_one_result(bench: Bench) -> list[Row]:
+    """The longest silence of streams while one body of one tool output is shaped."""
+    url, pause_ms, streams = bench.shaping.url + "/v1/messages", 20, 20
+    body = bodies.one_result_body(ONE_RESULT_BYTES)
+    async with load.session() as client, asyncio.TaskGroup() as group:
+        running = group.create_task(
+            load.event_lags(
+                url, headers("one-result"), streams=streams, events=EVENTS, gap_ms=pause_ms
+            )
+        )
+        await asyncio.sleep(EVENTS * pause_ms / 4000)
+        await load.post(client, url, body, headers("one-result", BESIDE_KEY))
+    longest = max(running.result()) + pause_ms
+    what = f"{streams} streams beside one body of {len(body) >> 20} MB, one result: longest gap"
+    return [Row(what, f"{longest:.0f} ms", "≤ 100 ms", longest <= ONE_RESULT_GAP_MS)]
 
 
 async def _again_and_again(

@@ -135,16 +135,31 @@ def _collapsed(output: ToolOutput, threshold: int, config: Config, turn: Turn) -
 
 def line_window(text: str, config: Config) -> Window | None:
     """The first and last lines, None unless they are at most half of the text's bytes."""
-    lines = text.split("\n")
-    omitted = len(lines) - config.head_lines - config.tail_lines
+    omitted = text.count("\n") + 1 - config.head_lines - config.tail_lines
     if config.head_lines + config.tail_lines == 0 or omitted <= 0:
         return None
     window = Window(
-        head="\n".join(lines[: config.head_lines]),
-        tail="\n".join(lines[config.head_lines + omitted :]),
+        head=_first_lines(text, config.head_lines),
+        tail=_last_lines(text, config.tail_lines),
         omitted=f"{omitted} lines",
     )
     return window if 2 * len(window.text.encode()) <= len(text.encode()) else None
+
+
+def _first_lines(text: str, count: int) -> str:
+    """Of a text that has more."""
+    end = -1
+    for _ in range(count):
+        end = text.index("\n", end + 1)
+    return text[: max(end, 0)]
+
+
+def _last_lines(text: str, count: int) -> str:
+    """Of a text that has more."""
+    start = len(text)
+    for _ in range(count):
+        start = text.rindex("\n", 0, start)
+    return text[start + 1 :]
 
 
 def char_window(text: str, threshold: int, config: Config) -> Window:

@@ -38,8 +38,10 @@ ALREADY_COMPACT = Gate(
 
 _JSON_SPACE = " \t\r\n"
 _SMALLEST_EMBEDDED_BYTES = 64
+_PIECE_CHARS = 1 << 18
 _PRIVATE_USE = range(0xE000, 0xF900)
 _SURROGATE = re.compile("[\ud800-\udfff]")
+_sorted = msgspec.json.Encoder(order="sorted")
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -112,7 +114,10 @@ def _closed_gate(output: ToolOutput, config: Config) -> Gate | None:
 
 
 def _is_json_shaped(text: str) -> bool:
-    return text.lstrip(_JSON_SPACE).startswith(("{", "["))
+    for start in range(0, len(text), _PIECE_CHARS):
+        if piece := text[start : start + _PIECE_CHARS].lstrip(_JSON_SPACE):
+            return piece.startswith(("{", "["))
+    return False
 
 
 def compact(text: str) -> str | None:
@@ -185,14 +190,20 @@ class JsonText:
 
 
 def _literal(value: object) -> str:
-    written = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
-    # A lone surrogate has no UTF-8 form; as an escape it stays what it was.
-    return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
+    try:
+        return _sorted.encode(value).decode()
+    except UnicodeEncodeError:
+        written = json.dumps(value, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+        # A lone surrogate has no UTF-8 form; as an escape it stays what it was.
+        return _SURROGATE.sub(lambda found: f"\\u{ord(found[0]):04x}", written)
 
 
 def _unused_character(text: str) -> str | None:
     """A private-use character that text spells neither directly nor as an escape."""
-    spelled = text.lower()
+    spelled = text
+    if "\\u" in text:  # in pieces, for one call over all of a long text holds the interpreter long
+        starts = range(0, len(text), _PIECE_CHARS)
+        spelled = "".join(text[start : start + _PIECE_CHARS].lower() for start in starts)
     free = (code for code in _PRIVATE_USE if chr(code) not in spelled)
     return next((chr(code) for code in free if f"\\u{code:04x}" not in spelled), None)
 

@@ -10,6 +10,7 @@ from msgspec import Raw
 
 from dataplane.core.content import Content
 from dataplane.core.wire.message import Message, Role
+from dataplane.core.wire.pieces import NOTHING, text_of, text_or_none
 from dataplane.core.wire.spans import (
     ARRAY,
     STRING,
@@ -25,9 +26,9 @@ from dataplane.core.wire.spans import (
 # Programs that write every member they know write null for those that have no value.
 class _Block(msgspec.Struct):
     type: str = ""
-    text: str | None = None
+    text: Raw = NOTHING
     tool_use_id: str | None = None
-    content: Raw = Raw(b"null")
+    content: Raw = NOTHING
 
 
 class _Part(msgspec.Struct):
@@ -43,7 +44,6 @@ class _Element(msgspec.Struct):
 _element = msgspec.json.Decoder(_Element)
 _blocks = msgspec.json.Decoder(list[_Block])
 _parts = msgspec.json.Decoder(list[_Part])
-_string = msgspec.json.Decoder(str)
 _ROLES = {"user": Role.USER, "assistant": Role.ASSISTANT, "system": Role.SYSTEM}
 
 
@@ -57,14 +57,16 @@ def messages_of(body: bytes, span: Span) -> list[Message]:
     role = _ROLES.get(element.role, Role.USER)
     head = opening(element.content)
     if head == STRING:
-        return [Message(role, Content(_string.decode(element.content)))]
+        return [Message(role, Content(text_of(element.content)))]
     if head != ARRAY:
         return [Message(role, Content(""))]
     blocks = _blocks.decode(element.content)
     outputs = list(_tool_outputs(body, span, blocks)) if role is Role.USER else []
     if outputs:
         return outputs
-    return [Message(role, Content("".join(b.text or "" for b in blocks if b.type == "text")))]
+    return [
+        Message(role, Content("".join(text_or_none(b.text) for b in blocks if b.type == "text")))
+    ]
 
 
 def _tool_outputs(body: bytes, span: Span, blocks: list[_Block]) -> Iterator[Message]:
@@ -82,7 +84,7 @@ def _tool_outputs(body: bytes, span: Span, blocks: list[_Block]) -> Iterator[Mes
 
 
 def _output(block: _Block, literal: Raw, places: _Places, path: _Path) -> Message:
-    text, locate = Content(_string.decode(literal)), places.locate(literal, path)
+    text, locate = Content(text_of(literal)), places.locate(literal, path)
     return Message(Role.TOOL, text, rewritable=True, locate=locate, call_id=block.tool_use_id or "")
 
 

@@ -5,6 +5,7 @@ Source: 03-proxy-and-recovery.md 2.1 (8) and 2.7.
 
 from __future__ import annotations
 
+import codecs
 from collections.abc import Callable
 from typing import Any
 
@@ -26,6 +27,7 @@ from dataplane.core.wire.spans import (
 )
 from dataplane.core.wire.tool_choice import name_of, tool_choice_of
 
+_PIECE_BYTES = 1 << 20
 _CODECS: dict[Dialect, Callable[[bytes, Span], list[Message]]] = {
     Dialect.ANTHROPIC: anthropic.messages_of,
     Dialect.OPENAI_CHAT: openai.messages_of,
@@ -112,8 +114,11 @@ def _unwritable() -> Span:
 def _require_utf8(body: bytes) -> None:
     if body.isascii():
         return
+    decoder = codecs.getincrementaldecoder("utf-8")()
     try:
-        body.decode()
+        for start in range(0, len(body), _PIECE_BYTES):
+            decoder.decode(body[start : start + _PIECE_BYTES])
+        decoder.decode(b"", final=True)
     except UnicodeDecodeError as error:
         raise UnparseableError("not UTF-8") from error
 

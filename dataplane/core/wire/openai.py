@@ -10,6 +10,7 @@ from msgspec import Raw
 from dataplane.core.content import Content
 from dataplane.core.wire import marks
 from dataplane.core.wire.message import Message, Role
+from dataplane.core.wire.pieces import NOTHING, text_of, text_or_none
 from dataplane.core.wire.spans import (
     ARRAY,
     STRING,
@@ -26,7 +27,7 @@ from dataplane.core.wire.spans import (
 # Programs that write every member they know write null for those that have no value.
 class _Part(msgspec.Struct):
     type: str | None = None
-    text: str | None = None
+    text: Raw = NOTHING
 
 
 class _Element(msgspec.Struct):
@@ -37,7 +38,6 @@ class _Element(msgspec.Struct):
 
 _element = msgspec.json.Decoder(_Element)
 _parts = msgspec.json.Decoder(list[_Part])
-_string = msgspec.json.Decoder(str)
 _TEXTS = frozenset({"text", "", None})
 _ROLES = {
     "system": Role.SYSTEM,
@@ -70,11 +70,11 @@ def _text(content: Raw) -> tuple[str, bool]:
     """The text of a content value, and whether it is text and nothing else."""
     head = opening(content)
     if head == STRING:
-        return _string.decode(content), True
+        return text_of(content), True
     if head != ARRAY:
         return "", True
     parts = _parts.decode(content)
-    texts = [part.text or "" for part in parts if part.type in _TEXTS]
+    texts = [text_or_none(part.text) for part in parts if part.type in _TEXTS]
     return "".join(texts), len(texts) == len(parts)
 
 

@@ -10,6 +10,7 @@ from msgspec import Raw
 
 from dataplane.core.content import Content
 from dataplane.core.wire.message import Message, Role
+from dataplane.core.wire.pieces import NOTHING, text_of, text_or_none
 from dataplane.core.wire.spans import ARRAY, STRING, Span, elements_in, members, opening
 
 OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
@@ -18,7 +19,7 @@ OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
 # Programs that write every member they know write null for those that have no value.
 class _Part(msgspec.Struct):
     type: str = ""
-    text: str | None = None
+    text: Raw = NOTHING
 
 
 class _Item(msgspec.Struct):
@@ -31,7 +32,6 @@ class _Item(msgspec.Struct):
 
 _item = msgspec.json.Decoder(_Item)
 _parts = msgspec.json.Decoder(list[_Part])
-_string = msgspec.json.Decoder(str)
 _ROLES = {
     "system": Role.SYSTEM,
     "developer": Role.SYSTEM,
@@ -55,7 +55,7 @@ def _spoken(role: Role, written: bytes | None) -> list[Message]:
     if written is None or written[0] != STRING:
         return []
     try:
-        return [Message(role, Content(_string.decode(written)))]
+        return [Message(role, Content(text_of(written)))]
     except (msgspec.DecodeError, UnicodeError):
         return [Message(role, Content(""))]
 
@@ -79,13 +79,13 @@ def messages_of(body: bytes, span: Span) -> list[Message]:
 def _outputs(body: bytes, span: Span, item: _Item) -> Iterator[Message]:
     head = opening(item.output)
     if head == STRING:
-        text = _string.decode(item.output)
+        text = text_of(item.output)
         yield _output(item, text, lambda: members(body, span)["output"].value)
     elif head == ARRAY:
         places = _Parts(body, span)
         for number, part in enumerate(_parts.decode(item.output)):
             if part.type == "input_text":
-                yield _output(item, part.text or "", partial(places.text, number))
+                yield _output(item, text_or_none(part.text), partial(places.text, number))
 
 
 def _output(item: _Item, text: str, locate: Callable[[], Span]) -> Message:
@@ -113,7 +113,9 @@ class _Parts:
 def _text(content: Raw) -> str:
     head = opening(content)
     if head == STRING:
-        return _string.decode(content)
+        return text_of(content)
     if head != ARRAY:
         return ""
-    return "".join(part.text or "" for part in _parts.decode(content) if part.type in _TEXTS)
+    return "".join(
+        text_or_none(part.text) for part in _parts.decode(content) if part.type in _TEXTS
+    )

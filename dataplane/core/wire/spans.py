@@ -12,6 +12,8 @@ from typing import NamedTuple, TypeVar
 import msgspec
 from msgspec import Raw
 
+from dataplane.core.wire.pieces import pieces
+
 _SPACE = rb"[ \t\n\r]*"
 _OPEN = re.compile(_SPACE + rb"[\[{]")
 _SEPARATOR = re.compile(_SPACE + rb",?" + _SPACE)
@@ -27,6 +29,7 @@ _SURROGATE = re.compile(
 _OBJECT = msgspec.json.Decoder(dict[str, Raw])
 _ARRAY = msgspec.json.Decoder(list[Raw])
 STRING, ARRAY = ord('"'), ord("[")
+_BEGINNING, _LOOKS = 256, 8
 ELEMENTS_MAX = 100_000  # of one array: as many messages as a provider takes
 T = TypeVar("T")
 
@@ -121,10 +124,16 @@ def whole(body: bytes) -> Span:
 def sole_place(body: bytes, within: Span, raw: Raw) -> Span | None:
     """Where a value lies that was read from `within`, if its bytes stand there only once."""
     value = bytes(raw)
-    start = body.find(value, within.start, within.end)
-    if start < 0 or body.find(value, start + 1, within.end) >= 0:
-        return None
-    return Span(start, start + len(value))
+    found: list[Span] = []
+    start = within.start - 1
+    # By its beginning: looking for all of a long value would hold the interpreter for long.
+    for _ in range(_LOOKS):
+        start = body.find(value[:_BEGINNING], start + 1, within.end)
+        if start < 0:
+            return found[0] if len(found) == 1 else None
+        if start + len(value) <= within.end and body.startswith(value, start):
+            found.append(Span(start, start + len(value)))
+    return None
 
 
 def same_place(body: bytes, found: Span, raw: Raw) -> Span:
@@ -145,8 +154,14 @@ def without_lone_surrogates(body: bytes) -> bytes | None:
 
     Structure and spans of the copy are those of the body. None when there was nothing to do.
     """
-    shadow = _SURROGATE.sub(lambda found: found[1] + rb"\ufffd" if found[2] else found[0], body)
+    if rb"\u" not in body:
+        return None
+    shadow = b"".join(_SURROGATE.sub(_readable, bytes(each)) for each in pieces(body, 0, len(body)))
     return None if shadow == body else shadow
+
+
+def _readable(escapes: re.Match[bytes]) -> bytes:
+    return escapes[1] + rb"\ufffd" if escapes[2] else escapes[0]
 
 
 def _decode(decoder: msgspec.json.Decoder[T], body: bytes, span: Span) -> T:
