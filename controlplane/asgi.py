@@ -13,6 +13,7 @@ from typing import Any
 
 from asgiref.sync import sync_to_async
 from django.core.asgi import get_asgi_application
+from django.db import DatabaseError
 
 from controlplane.settings.environment import name_settings_module
 
@@ -108,7 +109,8 @@ class Gateway:
         try:
             await self.start()
         except Exception as problem:
-            log.exception("headrace.start_failed")
+            is_ours = not isinstance(problem, OSError | DatabaseError)
+            log.error("headrace.start_failed %s", problem, exc_info=is_ours)
             await send({"type": "lifespan.startup.failed", "message": str(problem)})
             return
         await send({"type": "lifespan.startup.complete"})

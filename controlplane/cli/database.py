@@ -8,9 +8,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from django.core.management import CommandError, call_command
-from django.db import OperationalError, connections
+from django.db import DatabaseError, connections
+from django.db.backends.utils import CursorWrapper
 from django.db.migrations.loader import MigrationLoader
 
+from controlplane.cli.failing import UnusableError, said_in_a_line
 from controlplane.databases import DEFAULT, TELEMETRY, Turn, in_turn
 from dataplane.files import private_file
 
@@ -22,13 +24,24 @@ def migrate() -> None:
         call_command("migrate", database=alias, verbosity=0, interactive=False)
 
 
-def refuse_unreachable() -> None:
+def refuse_unusable() -> None:
+    """A database that cannot be reached, is damaged, or takes no write."""
     for alias in (DEFAULT, TELEMETRY):
         try:
-            connections[alias].ensure_connection()
-        except OperationalError as problem:
-            said = f"The {alias} database cannot be opened: {problem}"
-            raise CommandError(said.strip()) from problem
+            with connections[alias].cursor() as cursor:
+                if connections[alias].vendor == "sqlite":
+                    _try_file(cursor)
+        except DatabaseError as problem:
+            said = " ".join(str(problem).split())
+            raise CommandError(f"The {alias} database cannot be used: {said}.") from problem
+
+
+def _try_file(cursor: CursorWrapper) -> None:
+    cursor.execute("PRAGMA schema_version")
+    if cursor.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
+        raise DatabaseError("it is damaged; put a copy in its place, or take it away")
+    cursor.execute("BEGIN IMMEDIATE")
+    cursor.execute("ROLLBACK")
 
 
 def refuse_newer(alias: str) -> None:
@@ -50,10 +63,13 @@ def refuse_newer(alias: str) -> None:
 @contextmanager
 def set_up_alone(data_dir: Path) -> Iterator[None]:
     """Hold back other processes that set this data directory, or a server's database, up; a
-    killed one lets go.
+    killed one lets go. CommandError for what cannot be used, found meanwhile, too.
     """
-    with private_file(data_dir / "setup.lock").open("w") as lock:
-        fcntl.flock(lock, fcntl.LOCK_EX)
-        refuse_unreachable()
-        with in_turn(Turn.SET_UP, DEFAULT):
-            yield
+    try:
+        with said_in_a_line(), private_file(data_dir / "setup.lock").open("w") as lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            refuse_unusable()
+            with in_turn(Turn.SET_UP, DEFAULT):
+                yield
+    except UnusableError as problem:
+        raise CommandError(str(problem)) from problem

@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from importlib import import_module
 
 from controlplane.cli.exits import DONE, UNEXPECTED
+from controlplane.cli.failing import UnusableError, said_in_a_line
 from dataplane.settings import SettingsError
 
 COMMANDS = {
@@ -36,13 +37,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return UNEXPECTED
     try:
         run: Callable[[Sequence[str]], int | None] = import_module(COMMANDS[name][0]).main
-        code = run(rest) or DONE
-        sys.stdout.flush()
+        with said_in_a_line():
+            code = run(rest) or DONE
+            sys.stdout.flush()
     except BrokenPipeError:
         # Whoever reads has seen enough, as `head` has; nothing more is written at the exit either.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return UNEXPECTED
-    except SettingsError as problem:
+    except (SettingsError, UnusableError) as problem:
         print(f"headrace {name}: {problem}", file=sys.stderr)  # noqa: T201
         return UNEXPECTED
     return code

@@ -208,7 +208,7 @@ class Node:
         try:
             await self.start()
         except Exception as error:
-            log.exception("cg.start_failed")
+            log.error("cg.start_failed %s", error, exc_info=not isinstance(error, OSError))
             await send({"type": "lifespan.startup.failed", "message": str(error)})
             return
         await send({"type": "lifespan.startup.complete"})

@@ -8,7 +8,7 @@ import signal
 import socket
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -17,9 +17,10 @@ import pytest
 
 from tests.controlplane.cli.processes import ROOT, Deployment
 from tests.patience import PATIENCE_S, blocking_until
-from tests.servers import free_port
+from tests.servers import RedisServer, free_port
 
 SERVE = ("manage.py", "serve")
+BOOTSTRAP = ("manage.py", "bootstrap", "--tenant", "orchid", "--json")
 AUDIT = ("-m", "controlplane.cli.main", "audit", "verify")
 HELLO = {
     "model": "claude-sonnet-5",
@@ -153,6 +154,59 @@ def test_an_address_that_is_taken_is_named_before_anything_is_made(
     assert f"HEADRACE_BIND={bind} cannot be listened on: Address already in use." in done.stderr
     assert "Traceback" not in done.stderr
     assert "cg_live_" not in done.stdout
+
+
+def damage(data_dir: Path) -> None:
+    (data_dir / "control.sqlite3").write_text("this has never been a database, but long enough")
+
+
+def block(data_dir: Path) -> None:
+    (data_dir / "setup.lock").mkdir()
+
+
+def occupy(data_dir: Path) -> None:
+    (data_dir / "state").write_text("a file where a folder should be")
+
+
+NO_DATABASE = "database cannot be used: file is not a database"
+
+
+@pytest.mark.parametrize(
+    ("program", "harm", "named"),
+    [
+        (BOOTSTRAP, damage, NO_DATABASE),
+        (AUDIT, damage, NO_DATABASE),
+        (BOOTSTRAP, block, "setup.lock"),
+        (BOOTSTRAP, occupy, "HEADRACE_STATE_DIR cannot be used"),
+    ],
+)
+def test_what_cannot_be_used_ends_a_command_with_one_line_and_no_secret(
+    deployment: Deployment, program: tuple[str, ...], harm: Callable[[Path], None], named: str
+) -> None:
+    deployment.data_dir.mkdir()
+    harm(deployment.data_dir)
+
+    done = deployment.run(*program)
+
+    (line,) = done.stderr.splitlines()
+    assert done.returncode == 1
+    assert named in line
+    assert done.stdout == ""
+
+
+def test_a_redis_that_must_not_keep_originals_is_named_before_a_secret_is_made(
+    deployment: Deployment, redis_running: RedisServer
+) -> None:
+    redis_running.client().config_set("maxmemory-policy", "allkeys-lru")
+    try:
+        done = deployment.run(*BOOTSTRAP, HEADRACE_STORE_REDIS_URL=redis_running.url)
+    finally:
+        redis_running.client().config_set("maxmemory-policy", "noeviction")
+
+    (line,) = done.stderr.splitlines()
+    assert done.returncode == 1
+    assert "HEADRACE_STORE_REDIS_URL: redis_evicts: " in line
+    assert done.stdout == ""
 
 
 @pytest.mark.parametrize(

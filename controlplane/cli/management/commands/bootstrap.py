@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from argparse import ArgumentParser
+from importlib import import_module
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -16,6 +17,7 @@ from controlplane.cli import database, printed, welcome
 from controlplane.cli.bootstrapping import Bootstrapped, Wanted, bootstrap
 from controlplane.settings import ENVIRONMENT
 from dataplane.core.config.problems import ConfigError
+from dataplane.settings import from_environment
 
 EXIT_INVALID = 3
 
@@ -34,6 +36,8 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         wanted = as_wanted(options)
+        # By its name: only asgi.py may import what is the node's own.
+        import_module("dataplane.preflight").refuse_unusable(from_environment())
         try:
             with database.set_up_alone(ENVIRONMENT.data_dir):
                 database.migrate()

@@ -6,6 +6,7 @@ import signal
 import socket
 from argparse import ArgumentParser
 from contextlib import ExitStack
+from importlib import import_module
 from typing import Any
 
 import uvicorn
@@ -37,7 +38,7 @@ class Command(BaseCommand):
 
     def handle(self, *_args: Any, **options: Any) -> None:
         signal.signal(signal.SIGTERM, stop)
-        from_environment()  # what a node could not start with is said before anything is made
+        refuse_unusable()
         refuse_taken_address()
         with ExitStack() as stack:
             with database.set_up_alone(ENVIRONMENT.data_dir):
@@ -50,6 +51,12 @@ class Command(BaseCommand):
                 stack.enter_context(simulated.running(port))
             self.stdout.flush()
             serve()
+
+
+def refuse_unusable() -> None:
+    """What a node could not start with is said before anything is made, and a secret shown."""
+    # By its name: only asgi.py may import what is the node's own.
+    import_module("dataplane.preflight").refuse_unusable(from_environment())
 
 
 def refuse_taken_address() -> None:
