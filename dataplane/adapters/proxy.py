@@ -145,7 +145,7 @@ class _Carrying:
         dialect = self._ticket.route.dialect
         if dialect is None:
             self._shown_as = await chains.find_fetched(self._ticket)
-            return Outgoing(self._body)
+            return Outgoing(await chains.renamed(self._ticket, self._body))
         call, record = self._ticket.call, self._ticket.record
         asked = Asked(
             dialect,

@@ -109,33 +109,44 @@ class Chain:
 ALONE = Chain()
 
 
-def joined(scope: Scope, conversation: Conversation, at: float) -> Core[Chain]:
+@dataclass(frozen=True, slots=True)
+class Asker:
+    """Who asks for links, and at which time (s). shared: those of any key of the tenant count."""
+
+    scope: Scope
+    at: float
+    shared: bool = False
+
+
+def joined(asker: Asker, conversation: Conversation) -> Core[Chain]:
     """Look up what is known of the conversation that a request goes on with."""
     if conversation.dialect is not Dialect.OPENAI_RESPONSES:
         return ALONE
     previous, named = previous_id(conversation), conversation_id(conversation)
     link, calls = None, {}
     if previous or named:
-        link = yield from followed(scope, previous or named, at)
-        calls = yield from _answered(scope, conversation, at)
+        link = yield from followed(asker, previous or named)
+        calls = yield from _answered(asker, conversation)
     stores = conversation.value("store") != b"false"
     return Chain(previous, named, link, calls, stores)
 
 
-def _answered(scope: Scope, conversation: Conversation, at: float) -> Core[dict[str, Call]]:
+def _answered(asker: Asker, conversation: Conversation) -> Core[dict[str, Call]]:
     """The calls of ours that the client answers without sending them along."""
     calls = {}
     outputs = (each.call_id for each in conversation.messages if each.role is Role.TOOL)
     for call_id in islice(dict.fromkeys(filter(None, outputs)), CALLS_MAX):
-        known = yield from followed(scope, call_id, at)
+        known = yield from followed(asker, call_id)
         if known is not None and known.call:
             calls[call_id] = Call(call_id, known.call, known.marker_id)
     return calls
 
 
-def followed(scope: Scope, name: str, at: float) -> Core[Link | None]:
+def followed(asker: Asker, name: str) -> Core[Link | None]:
     """The link of a name; None where nothing is known of it."""
-    found: Recalled = yield Recall(scope, place_of(name), at, keep=False)
+    found: Recalled = yield Recall(
+        asker.scope, place_of(name), asker.at, keep=False, shared=asker.shared
+    )
     if found.original is None:
         return None
     try:

@@ -143,9 +143,9 @@ class Exchange:
 
     def _joined(self, conversation: Conversation) -> Core[Conversation]:
         """The conversation, going on with the response that its provider can continue."""
-        scope, at = self._recovery.scope, self.asked.at
+        asker = chain.Asker(self._recovery.scope, self.asked.at, self._plan.is_shared)
         if not self.asked.stays_here:
-            self._chain = yield from chain.joined(scope, conversation, at)
+            self._chain = yield from chain.joined(asker, conversation)
         self.pristine = chain.continuing(conversation, self._chain)
         if self.pristine is conversation.body:
             return conversation

@@ -65,6 +65,11 @@ class Route(NamedTuple):
         return self.path == _RESPONSES + "/compact"
 
     @property
+    def is_about_a_response(self) -> bool:
+        """The body may go on with a response, to have it counted or compacted."""
+        return self.family == "openai" and self.path in _CREATES_RESPONSES and not self.dialect
+
+    @property
     def is_fetched(self) -> bool:
         """What the provider kept is read or ended: a response, or what a conversation holds."""
         is_kept = self.family == "openai" and self.path not in _CREATES_RESPONSES

@@ -13,6 +13,7 @@ from dataplane.core.expand.plain import PlainRelay, PlainStream
 from dataplane.core.expand.raw import array_of
 from dataplane.core.expand.relay import EVENT_STREAM, JSON, Deliver, Outcome, Relay, is_answer
 from dataplane.core.expand.reply_responses import head_of, without_ours
+from dataplane.core.expand.responses_events import declarations
 from dataplane.core.expand.stream_responses import ResponsesSplice
 from dataplane.core.expand.terms import Terms
 from dataplane.core.wire.message import Dialect
@@ -77,7 +78,8 @@ def shown(body: bytes, shown_as: str) -> bytes:
         edits = []
         if shown_as and "id" in parts:
             edits.append(Edit(parts["id"].value, string_literal(shown_as)))
-        for name in (*_LISTS, "tools"):
+        edits += declarations(body, parts)
+        for name in _LISTS:
             if name not in parts or body[parts[name].value.start] != ARRAY:
                 continue
             listed = [body[each.start : each.end] for each in elements(body, parts[name].value)]

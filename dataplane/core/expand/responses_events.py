@@ -114,6 +114,8 @@ def rewritten(
 
     response: the edits of the response that the event holds. Whatever is unreadable stays.
     """
+    if number is None and place is None and item_id is None and response is None:
+        return event.raw
     written = event.data
     try:
         parts = members(written, whole(written))
@@ -141,8 +143,12 @@ def _named(written: bytes, parts: dict[str, Member], item_id: bytes) -> Iterable
 
 
 def renamed(item: bytes, item_id: str) -> bytes:
-    """An output item under another id. UnparseableError, KeyError."""
-    return splice(item, [Edit(members(item, whole(item))["id"].value, string_literal(item_id))])
+    """An output item under another id; as it is where it has none that can be told."""
+    try:
+        place = members(item, whole(item))["id"].value
+    except (UnparseableError, KeyError):
+        return item
+    return splice(item, [Edit(place, string_literal(item_id))])
 
 
 def response_edits(
@@ -164,8 +170,8 @@ def response_edits(
         edits.append(Edit(parts["id"].value, string_literal(identity)))
     if output is not None:
         edits += _listing(written, parts, response, output)
-    if terms.declared and "tools" in parts:
-        edits += _filtered(written, parts["tools"].value)
+    if terms.declared:
+        edits += declarations(written, parts)
     if terms.continued is not None and "previous_response_id" in parts:
         own, known = terms.continued
         place = parts["previous_response_id"].value
@@ -188,6 +194,19 @@ def _listing(
     else:
         end = response.end - 1
         yield Edit(Span(end, end), b',"output":' + array_of(after))
+
+
+def declarations(written: bytes, parts: dict[str, Member]) -> Iterable[Edit]:
+    """The edits that leave our tool out of what a response repeats: the tools, and the list of
+    those that the model was allowed to call. UnparseableError.
+    """
+    if "tools" in parts:
+        yield from _filtered(written, parts["tools"].value)
+    choice = parts["tool_choice"].value if "tool_choice" in parts else None
+    if choice is not None and written[choice.start : choice.start + 1] == b"{":
+        allowed = members(written, choice).get("tools")
+        if allowed is not None:
+            yield from _filtered(written, allowed.value)
 
 
 def _filtered(written: bytes, tools: Span) -> Iterable[Edit]:

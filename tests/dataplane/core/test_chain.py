@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from dataplane.core import chain
-from dataplane.core.chain import ALONE, Chain, Link
+from dataplane.core.chain import ALONE, Asker, Chain, Link
 from dataplane.core.effects import Commit, Committed, Found, Recall, Recalled, Refused, Scope
 from dataplane.core.expand.marker import is_minted_shape
 from dataplane.core.expand.relay import Call
@@ -18,6 +18,7 @@ from dataplane.core.wire.decode import decode
 from dataplane.core.wire.message import Conversation, Dialect
 
 SCOPE = Scope("t", "key", "s1")
+ASKER = Asker(SCOPE, 2.0)
 LINK = Link("resp_2", "s1", "p:1")
 CALL = Call("call_1", "context_guru_expand", "0" * 16)
 
@@ -54,7 +55,7 @@ def kept(answered: Chain, *calls: Call) -> dict[str, bytes]:
 def test_the_id_that_was_shown_goes_on_with_the_round_that_ended_the_answer() -> None:
     body = turn(previous_response_id="resp_1", store=True)
 
-    found = run(chain.joined(SCOPE, body, 2.0), kept(ALONE))
+    found = run(chain.joined(ASKER, body), kept(ALONE))
 
     assert found.link == LINK
     assert found.renamed == ("resp_2", "resp_1")
@@ -63,7 +64,7 @@ def test_the_id_that_was_shown_goes_on_with_the_round_that_ended_the_answer() ->
 
 
 def test_a_session_that_a_client_names_itself_stays_its_own() -> None:
-    found = run(chain.joined(SCOPE, turn(previous_response_id="resp_1"), 2.0), kept(ALONE))
+    found = run(chain.joined(ASKER, turn(previous_response_id="resp_1")), kept(ALONE))
 
     assert found.owner(Identity("mine", alias="d")) == Identity("mine", alias="d")
     assert found.owner(Identity("s1", alias="d")) == Identity("s1", alias="d", thread="p:1")
@@ -71,16 +72,14 @@ def test_a_session_that_a_client_names_itself_stays_its_own() -> None:
 
 @pytest.mark.parametrize("named", ["conv_1", {"id": "conv_1"}])
 def test_a_conversation_is_known_by_its_id(named: object) -> None:
-    found = run(
-        chain.joined(SCOPE, turn(conversation=named), 2.0), kept(Chain(conversation="conv_1"))
-    )
+    found = run(chain.joined(ASKER, turn(conversation=named)), kept(Chain(conversation="conv_1")))
 
     assert (found.conversation, found.renamed, found.collects) == ("conv_1", None, True)
     assert found.link == Link(session="s1", thread="p:1")
 
 
 def test_a_call_that_the_client_had_to_answer_is_known_where_its_turn_is_not_sent() -> None:
-    found = run(chain.joined(SCOPE, turn(previous_response_id="r"), 2.0), kept(ALONE, CALL))
+    found = run(chain.joined(ASKER, turn(previous_response_id="r")), kept(ALONE, CALL))
 
     assert found.calls == {"call_1": CALL}
 
@@ -97,7 +96,7 @@ def test_a_call_that_the_client_had_to_answer_is_known_where_its_turn_is_not_sen
 )
 def test_a_body_that_names_nothing_asks_for_nothing(body: Conversation) -> None:
     with pytest.raises(StopIteration) as done:
-        next(chain.joined(SCOPE, body, 2.0))
+        next(chain.joined(ASKER, body))
 
     assert not done.value.value.is_partial
     assert chain.continuing(body, done.value.value) == body.body
@@ -108,7 +107,7 @@ def test_what_is_not_known_is_continued_by_its_own_name() -> None:
     damaged = {chain.place_of("resp_1"): b"{"}
 
     for known in ({}, damaged):
-        found = run(chain.joined(SCOPE, body, 2.0), known)
+        found = run(chain.joined(ASKER, body), known)
         assert chain.continuing(body, found) == body.body
         assert found.owner(Identity("derived")) == Identity("derived")
 

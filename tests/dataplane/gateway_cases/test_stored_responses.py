@@ -206,3 +206,19 @@ async def test_another_process_knows_which_round_ended_the_answer(
 
     assert answer["output"][0]["content"][0]["text"] == "Yes."
     assert answer["previous_response_id"] == shown
+
+
+@pytest.mark.parametrize("what", ["input_tokens", "compact"])
+async def test_what_else_is_asked_about_a_response_is_asked_of_the_round_that_ended_it(
+    served: Served, what: str
+) -> None:
+    served.simulator.script({"content": [EXPAND]}, {"content": "It says so."})
+    events = (await post(served, asked(stream=True))).text
+    shown = json.loads(events.partition("data: ")[2].partition("\n")[0])["response"]["id"]
+    body = {"model": "gpt-5.6", "input": "?", "previous_response_id": shown}
+
+    await served.post(json.dumps(body).encode(), path=f"/v1/responses/{what}")
+
+    asked_of = json.loads(served.sent[-1]).pop("previous_response_id")
+    assert asked_of.startswith("resp_sim_")
+    assert asked_of != shown

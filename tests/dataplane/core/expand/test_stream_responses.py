@@ -120,6 +120,15 @@ def test_a_stream_without_a_call_is_byte_identical_but_for_the_tool_that_it_repe
     assert play(relay(), script).client == script.body.replace(b"," + hidden, b"")
 
 
+def test_the_tools_that_a_model_was_allowed_to_call_are_those_of_the_client() -> None:
+    chosen = {"type": "allowed_tools", "mode": "auto", "tools": scripted.DECLARED}
+
+    played = play(relay(), stream(1, message(1, "Hi."), tool_choice=chosen))
+
+    assert final(played)["tool_choice"] == {**chosen, "tools": scripted.DECLARED[:1]}
+    assert EXPAND.encode() not in played.client
+
+
 def test_a_stream_that_opens_with_the_call_waits_and_says_so() -> None:
     played = play(relay(), stream(1, called(1)), LAST)
 
