@@ -72,8 +72,16 @@ CACHE_STATE_DECLINED = tuple(
     for phase in ("warm", "pre_expiry", "cold", "unknown")
 )
 
-# Raised by the pipeline on behalf of every offload; a component does not declare them again.
+READ_BY_CODE = Gate(
+    "read_by_code",
+    "A running program reads the result and not the model, so it arrives as the tool printed it.",
+)
+
+# Raised by the pipeline on behalf of every component; none declares them again.
+RUN_GATES = (READ_BY_CODE,)
+# The same of every offload.
 OFFLOAD_GATES = (
+    *RUN_GATES,
     MARKER_NO_WIN,
     STASH_RESERVE_EXHAUSTED,
     STASH_UNAVAILABLE,

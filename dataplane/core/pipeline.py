@@ -23,6 +23,7 @@ from dataplane.core.gates import (
     NO_NEW_OFFLOADS,
     NO_RECOVERY_PATH,
     OFFLOAD_GATES,
+    READ_BY_CODE,
     REFUSED_BY_PROVIDER,
     REPLAY_ONLY,
     STASH_UNAVAILABLE,
@@ -90,7 +91,7 @@ class _Place:
 
 
 def _places(messages: Sequence[Message], owned: dict[str, float]) -> list[_Place]:
-    """The tool outputs of a request.
+    """The tool outputs of a request that the model reads.
 
     A marker that nobody here minted is text like any other: planting one must not keep content
     from being compacted (03 section 3.4).
@@ -98,7 +99,7 @@ def _places(messages: Sequence[Message], owned: dict[str, float]) -> list[_Place
     seen: dict[bytes, int] = {}
     places = []
     for index, message in enumerate(messages):
-        if message.role is Role.TOOL:
+        if message.role is Role.TOOL and not message.call.is_by_code:
             key = message.content.digest
             occurrence = seen[key] = seen.get(key, -1) + 1
             found = marker.find(message.content.text)
@@ -109,6 +110,8 @@ def _places(messages: Sequence[Message], owned: dict[str, float]) -> list[_Place
 def _run_step(state: Run, number: int, step: PipelineStep, places: list[_Place]) -> None:
     given = state.conditions
     report = StepReport(step.declaration.name, step.declaration.kind, state.tokens, state.tokens)
+    if by_code := sum(message.call.is_by_code for message in state.messages):
+        report.gates[READ_BY_CODE.name] += by_code
     started = given.clock()
     doing = _Doing(state, number, step, report)
     try:

@@ -12,7 +12,7 @@ from typing import Annotated, Literal, Union, get_args, get_origin, get_type_hin
 import msgspec
 
 from dataplane.core.declaration import Declaration, Event, Gate, Kind
-from dataplane.core.gates import OFFLOAD_GATES
+from dataplane.core.gates import OFFLOAD_GATES, RUN_GATES
 
 GENERATED = "<!-- Written by `make docs` from the component's declaration; edit that instead. -->"
 KIND_MEANS = {
@@ -64,7 +64,9 @@ def facts_of(declaration: Declaration) -> Iterator[str]:
 
 def shared_gates(declaration: Declaration) -> tuple[Gate, ...]:
     """Those that the pipeline raises on behalf of the component."""
-    return OFFLOAD_GATES if declaration.kind is Kind.OFFLOAD else ()
+    if declaration.kind is Kind.ENVELOPE:
+        return ()
+    return OFFLOAD_GATES if declaration.kind is Kind.OFFLOAD else RUN_GATES
 
 
 def section(title: str, head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> Iterator[str]:

@@ -229,6 +229,7 @@ _FINDERS: dict[Dialect, Callable[[bytes, Span, dict[str, Call]], Iterator[Stray]
 
 def _note(calls: dict[str, Call], call_id: str, name: str, arguments: bytes) -> None:
     if not tool.is_injected(name):
+        calls.pop(call_id, None)  # an id that a client used again is this call's from here on
         return
     try:
         wanted = _input.decode(arguments).id

@@ -13,6 +13,7 @@ import msgspec
 
 from dataplane.core.content import Content
 from dataplane.core.wire import anthropic, openai, responses
+from dataplane.core.wire.calls import Calls
 from dataplane.core.wire.depth import is_too_deep
 from dataplane.core.wire.marks import breakpoints
 from dataplane.core.wire.message import Conversation, Dialect, Message, Role
@@ -28,7 +29,7 @@ from dataplane.core.wire.spans import (
 from dataplane.core.wire.tool_choice import name_of, tool_choice_of
 
 _PIECE_BYTES = 1 << 20
-_CODECS: dict[Dialect, Callable[[bytes, Span], list[Message]]] = {
+_CODECS: dict[Dialect, Callable[[bytes, Span, Calls], list[Message]]] = {
     Dialect.ANTHROPIC: anthropic.messages_of,
     Dialect.OPENAI_CHAT: openai.messages_of,
     Dialect.OPENAI_RESPONSES: responses.messages_of,
@@ -86,8 +87,9 @@ def _list(
         if readable[place.start] == STRING:
             return [], found + responses.told(readable[place.start : place.end])
     spans = elements(readable, place)
+    read, calls = _CODECS[dialect], Calls()
     for span in spans:
-        found += _messages(dialect, body, readable, span)
+        found += _messages(lambda at: read(readable, at, calls), body, readable, span)
     return spans, found
 
 
@@ -96,9 +98,11 @@ def _written(readable: bytes, top: dict[str, Member], name: str) -> bytes | None
     return None if member is None else readable[member.value.start : member.value.end]
 
 
-def _messages(dialect: Dialect, body: bytes, readable: bytes, span: Span) -> list[Message]:
+def _messages(
+    read: Callable[[Span], list[Message]], body: bytes, readable: bytes, span: Span
+) -> list[Message]:
     try:
-        found = _CODECS[dialect](readable, span)
+        found = read(span)
     except (msgspec.MsgspecError, RecursionError):
         return [Message(Role.USER, Content(""))]
     if readable is not body and readable[span.start : span.end] != body[span.start : span.end]:

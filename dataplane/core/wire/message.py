@@ -11,6 +11,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from dataplane.core.content import Content
+from dataplane.core.wire.calls import NOBODYS, ToolCall
 from dataplane.core.wire.spans import Member, Span
 from dataplane.core.wire.tool_choice import AUTO, ToolChoice
 
@@ -47,7 +48,7 @@ class Message:
     content: its text, text blocks joined without a separator. rewritable: every block is text.
     locate: the byte span of the JSON value that holds the text, or None for a message whose
     text is never rewritten; asked only when the text changes. call_id: which tool call a tool
-    output answers.
+    output answers, and call: what is known of that one.
     """
 
     role: Role
@@ -55,6 +56,7 @@ class Message:
     rewritable: bool = False
     locate: Callable[[], Span] | None = None
     call_id: str = ""
+    call: ToolCall = NOBODYS
 
 
 @dataclass(slots=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 
 import msgspec
@@ -9,6 +10,7 @@ from msgspec import Raw
 
 from dataplane.core.content import Content
 from dataplane.core.wire import marks
+from dataplane.core.wire.calls import Calls, answered, caller_of, note
 from dataplane.core.wire.message import Message, Role
 from dataplane.core.wire.pieces import NOTHING, text_of, text_or_none
 from dataplane.core.wire.spans import (
@@ -32,12 +34,25 @@ class _Part(msgspec.Struct):
 
 class _Element(msgspec.Struct):
     role: str
-    content: Raw = Raw(b"null")
+    content: Raw = NOTHING
     tool_call_id: str | None = None
+    tool_calls: Raw = NOTHING
+
+
+class _Function(msgspec.Struct, frozen=True):
+    name: Raw = NOTHING
+    arguments: Raw = NOTHING
+
+
+class _Call(msgspec.Struct):
+    id: Raw = NOTHING
+    function: _Function = _Function()
+    caller: Raw = NOTHING
 
 
 _element = msgspec.json.Decoder(_Element)
 _parts = msgspec.json.Decoder(list[_Part])
+_calls = msgspec.json.Decoder(list[_Call])
 _TEXTS = frozenset({"text", "", None})
 _ROLES = {
     "system": Role.SYSTEM,
@@ -49,21 +64,37 @@ _ROLES = {
 }
 
 
-def messages_of(body: bytes, span: Span) -> list[Message]:
-    """The one normalised message of a body message; raises msgspec errors when it has no shape."""
+def messages_of(body: bytes, span: Span, calls: Calls) -> list[Message]:
+    """The one normalised message of a body message; raises msgspec errors when it has no shape.
+
+    calls: those of the messages before, to which its own are added.
+    """
     element = _element.decode(memoryview(body)[span.start : span.end])
     role = _ROLES.get(element.role, Role.USER)
     text, is_text = _text(element.content)
     writable = is_text and role is Role.TOOL
+    call_id = element.tool_call_id or ""
+    _note_calls(element.tool_calls, calls)
     return [
         Message(
             role,
             Content(text),
             rewritable=writable,
             locate=_content(body, span, element.content) if writable else None,
-            call_id=element.tool_call_id or "",
+            call_id=call_id,
+            call=answered(calls, call_id),
         )
     ]
+
+
+def _note_calls(written: Raw, calls: Calls) -> None:
+    if opening(written) != ARRAY:
+        return
+    with contextlib.suppress(msgspec.MsgspecError):  # then nothing is known of them
+        for call in _calls.decode(written):
+            note(
+                calls, call.id, call.function.name, call.function.arguments, caller_of(call.caller)
+            )
 
 
 def _text(content: Raw) -> tuple[str, bool]:

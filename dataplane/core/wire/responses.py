@@ -9,11 +9,13 @@ import msgspec
 from msgspec import Raw
 
 from dataplane.core.content import Content
+from dataplane.core.wire.calls import Calls, ToolCall, answered, caller_of, name_of
 from dataplane.core.wire.message import Message, Role
 from dataplane.core.wire.pieces import NOTHING, text_of, text_or_none
 from dataplane.core.wire.spans import ARRAY, STRING, Span, elements_in, members, opening
 
 OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
+_TAKES = frozenset({"function_call", "custom_tool_call"})
 
 
 # Programs that write every member they know write null for those that have no value.
@@ -25,9 +27,13 @@ class _Part(msgspec.Struct):
 class _Item(msgspec.Struct):
     type: str | None = None
     role: str | None = None
-    content: Raw = Raw(b"null")
-    output: Raw = Raw(b"null")
+    content: Raw = NOTHING
+    output: Raw = NOTHING
     call_id: str | None = None
+    name: Raw = NOTHING
+    arguments: Raw = NOTHING
+    input: Raw = NOTHING
+    caller: Raw = NOTHING
 
 
 _item = msgspec.json.Decoder(_Item)
@@ -60,17 +66,26 @@ def _spoken(role: Role, written: bytes | None) -> list[Message]:
         return [Message(role, Content(""))]
 
 
-def messages_of(body: bytes, span: Span) -> list[Message]:
+def messages_of(body: bytes, span: Span, calls: Calls) -> list[Message]:
     """The normalised messages of one input item; raises msgspec errors when it has no shape.
 
-    A tool output is one tool message, or one per text part where it is a list. Items that are
-    neither outputs nor messages are never interpreted; each counts as one message without text.
+    A tool output is one tool message, or one per text part where it is a list, and one without
+    text where there is no text in it. Items that are neither outputs nor messages are never
+    interpreted; each counts as one message without text. calls: those of the items before, to
+    which its own is added.
     """
     item = _item.decode(memoryview(body)[span.start : span.end])
     if item.type in OUTPUTS:
-        return list(_outputs(body, span, item)) or [
-            Message(Role.TOOL, Content(""), call_id=item.call_id or "")
+        found = list(_outputs(body, span, item)) or [
+            Message(Role.TOOL, Content(""), rewritable=not _has_parts(item))
         ]
+        for message in found:
+            message.call_id = item.call_id or ""
+            message.call = answered(calls, message.call_id, item.caller)
+        return found
+    if item.type in _TAKES and item.call_id:
+        taken = item.arguments if item.type == "function_call" else item.input
+        calls[item.call_id] = ToolCall(name_of(item.name), taken, caller_of(item.caller))
     if item.type in {None, "", "message"}:
         return [Message(_ROLES.get(item.role or "", Role.USER), Content(_text(item.content)))]
     return [Message(Role.ASSISTANT, Content(""))]
@@ -80,18 +95,20 @@ def _outputs(body: bytes, span: Span, item: _Item) -> Iterator[Message]:
     head = opening(item.output)
     if head == STRING:
         text = text_of(item.output)
-        yield _output(item, text, lambda: members(body, span)["output"].value)
+        yield _output(text, lambda: members(body, span)["output"].value)
     elif head == ARRAY:
         places = _Parts(body, span)
         for number, part in enumerate(_parts.decode(item.output)):
             if part.type == "input_text":
-                yield _output(item, text_or_none(part.text), partial(places.text, number))
+                yield _output(text_or_none(part.text), partial(places.text, number))
 
 
-def _output(item: _Item, text: str, locate: Callable[[], Span]) -> Message:
-    return Message(
-        Role.TOOL, Content(text), rewritable=True, locate=locate, call_id=item.call_id or ""
-    )
+def _has_parts(item: _Item) -> bool:
+    return opening(item.output) == ARRAY and bool(_parts.decode(item.output))
+
+
+def _output(text: str, locate: Callable[[], Span]) -> Message:
+    return Message(Role.TOOL, Content(text), rewritable=True, locate=locate)
 
 
 class _Parts:

@@ -244,3 +244,16 @@ def test_a_call_of_the_clients_own_tool_is_never_touched() -> None:
     sent, _ = repaired(body)
 
     assert sent == body
+
+
+def test_the_answer_to_another_tool_under_a_used_id_stays_what_the_client_said() -> None:
+    """Some clients number the calls of each turn from nought."""
+    body = json.loads(openai())
+    call = {"id": "call_x", "type": "function", "function": {"name": "bash", "arguments": "{}"}}
+    body["messages"].append({"role": "assistant", "tool_calls": [call]})
+    body["messages"].append({"role": "tool", "tool_call_id": "call_x", "content": "a listing"})
+
+    sent, _ = repaired(json.dumps(body).encode(), RESOLVED, dialect=Dialect.OPENAI_CHAT)
+
+    said = [m["content"] for m in json.loads(sent)["messages"] if m["role"] == "tool"]
+    assert said[-2:] == [M, "a listing"]
