@@ -134,17 +134,24 @@ async def test_a_background_answer_has_no_tool_and_no_new_removal(served: Served
     assert served.stats()["components"]["mask"]["gates"]["no_recovery_path"] == 1
 
 
+@pytest.mark.parametrize("streams", [True, False])
 async def test_a_call_that_the_client_had_to_answer_is_put_right_in_the_chain(
-    served: Served,
+    served: Served, *, streams: bool
 ) -> None:
     served.simulator.script({"content": [EXPAND | {"id": "call_x"}, BASH]}, {"content": "Done."})
-    first = (await post(served, asked())).json()
+    answer = await post(served, asked(stream=streams))
+    first = last_response(answer.text) if streams else answer.json()
     assert [item["name"] for item in first["output"]] == ["context_guru_expand", "bash"]
     failed = {"type": "function_call_output", "call_id": "call_x", "output": "unknown tool"}
 
     await post(served, asked(input=[failed, OUTPUT], previous_response_id=first["id"]))
 
     assert sent(served)[1]["input"] == [{**failed, "output": LONG}, OUTPUT]
+
+
+def last_response(events: str) -> dict[str, Any]:
+    found: dict[str, Any] = json.loads(events.rpartition("data: ")[2])["response"]
+    return found
 
 
 async def test_what_is_fetched_by_the_id_that_was_shown_is_the_round_that_ended_the_answer(
