@@ -43,10 +43,14 @@ def malformed_in(row: RequestRow) -> int:
 
 
 def accounting(row: RequestRow) -> str:
-    """complete, partial (its price is unknown) or missing (what it used is unknown)."""
+    """complete, estimated (its output is what was delivered of an answer that was cut), partial
+    (its price is unknown) or missing (what it used is unknown).
+    """
     if not row.usage_known:
         return "missing"
-    return "complete" if row.cost_usd is not None else "partial"
+    if row.cost_usd is None:
+        return "partial"
+    return "estimated" if row.usage_estimated else "complete"
 
 
 def cost_of(row: RequestRow) -> Decimal | None:

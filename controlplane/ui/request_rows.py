@@ -24,6 +24,7 @@ VERDICTS = {
 }
 ACCOUNTING = {
     "complete": "usage and price are known",
+    "estimated": "estimated: the answer was cut, and its output is what was delivered",
     "partial": "the price is unknown",
     "missing": "the usage is unknown",
 }
@@ -95,9 +96,11 @@ def _sizes(record: RequestRecord) -> tuple[Figure, Figure]:
 
 
 def _spared(row: RequestRow) -> str:
-    if row.saved_usd:
-        return f"{change_usd(row.saved_usd)} spared"
-    return ACCOUNTING.get(row.record.accounting, "")
+    known = ACCOUNTING.get(row.record.accounting, "")
+    if not row.saved_usd:
+        return known
+    spared = f"{change_usd(row.saved_usd)} spared"
+    return f"{spared}; {known}" if row.record.accounting == "estimated" else spared
 
 
 def tiles_of(row: RequestRow) -> tuple[Tile, ...]:

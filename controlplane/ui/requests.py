@@ -45,6 +45,7 @@ OUTCOMES = (
 ACCOUNTINGS = (
     ("", "every"),
     ("complete", "known"),
+    ("estimated", "estimated"),
     ("partial", "no price"),
     ("missing", "no usage"),
 )

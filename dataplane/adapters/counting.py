@@ -184,6 +184,7 @@ def _count_usage(totals: Totals, record: Record) -> None:
     counts["upstream_rounds"] += record.rounds
     if usage is None:
         return
+    counts["usage_estimated"] += record.usage_estimated
     counts["fresh_input_tokens"] += usage.fresh_input
     counts["cache_read_tokens"] += usage.cache_read
     counts["cache_write_tokens"] += usage.cache_write

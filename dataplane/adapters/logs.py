@@ -121,7 +121,7 @@ def _tiers(record: Record) -> str:
     if usage is None:
         return "unknown"
     tiers = (usage.fresh_input, usage.cache_read, usage.cache_write, usage.output)
-    return "/".join(map(str, tiers))
+    return "/".join(map(str, tiers)) + ",estimated" * record.usage_estimated
 
 
 def _expands(record: Record) -> None:

@@ -35,6 +35,10 @@ COUNTERS = {
         "Established compactions abandoned after an expand, per turn and message.",
     ),
     "cg_adjudicate_stray": ("adjudicate_stray", "Verdict tool calls made by an agent."),
+    "cg_usage_estimated": (
+        "usage_estimated",
+        "Answers that were cut, whose output tokens are those that were delivered.",
+    ),
     "cg_usage_unparsed": ("usage_unparsed", "Responses whose usage has an unknown form."),
     "cg_usage_unreadable": ("usage_unreadable", "Responses whose usage could not be read."),
     "cg_client_disconnects": ("client_disconnects", "Clients that went away early."),

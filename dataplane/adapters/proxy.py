@@ -337,12 +337,15 @@ class _Carrying:
         if relay is None or self._ticket.route.dialect is None:
             return
         record.error_type = relay.error_type or ""
-        readings = [each.reading for each in relay.usage]
+        sent = record.report.tokens_after if record.report is not None else 0
+        rounds = [each.with_input(sent) if sent else each for each in relay.usage]
+        readings = [each.reading for each in rounds]
         record.usage_misses.update(r.value for r in readings if r in _UNKNOWN_USAGE)
         if Reading.READ in readings and not record.usage_misses:
-            record.usage = total(relay.usage)
+            record.usage = total(rounds)
+            record.usage_estimated = any(each.estimated for each in rounds)
         record.model = relay.model or record.model
-        record.prompt = max((each.usage.prompt for each in relay.usage), default=0)
+        record.prompt = max((each.usage.prompt for each in rounds), default=0)
         record.buffered = relay.buffered
         self._note_cached(relay)
         if self._is_kept_alive and self._exchange is not None:

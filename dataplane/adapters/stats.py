@@ -34,6 +34,7 @@ _BILLED = (
     "cache_write_1h_tokens",
     "output_tokens",
     "usage_unparsed",
+    "usage_estimated",
     "usage_unreadable",
     "priced_requests",
     "unpriced_requests",

@@ -142,6 +142,7 @@ def _tokens(record: Record) -> dict[str, Any]:
         "tokens_after": report.tokens_after if report else 0,
         "attempted": report.attempted if report else 0,
         "usage_known": usage is not None,
+        "usage_estimated": record.usage_estimated,
         "usage_miss": next(iter(record.usage_misses), ""),
         **(dataclasses.asdict(usage) if usage else {}),
         "priced_by": record.priced_by,

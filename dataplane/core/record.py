@@ -22,14 +22,15 @@ class Record:
     """One client request. Durations in milliseconds; None where nothing was measured.
 
     upstream_ms: until the head of the provider's answer. first_byte_ms: from there to the first
-    byte for the client. address: of the upstream. prompt: input tokens of the largest round. rates:
-    of the model; priced_by: whose they are, "" for unknown. cost_usd, saved_usd: None for unknown;
-    what was saved is known once the request was counted. outcome: ok, error, truncated or
-    client_disconnect. error_type: what the provider called its error. pristine_resend: "", or how
-    the unchanged body fared after the provider refused the changed one: recovered, or same.
-    variant: id of the configuration in force. arm: its part in a rollout. ping: "" for a request of
-    a client; of a keep-alive ping, how it ended: read, wrote or failed. captured: changed texts are
-    kept; rewritten: those, and never in the log; texts_left_out: how many found no room.
+    byte for the client. usage_estimated: the answer was cut, and its output is what was delivered.
+    address: of the upstream. prompt: input tokens of the largest round. rates: of the model;
+    priced_by: whose they are, "" for unknown. cost_usd, saved_usd: None for unknown; what was saved
+    is known once the request was counted. outcome: ok, error, truncated or client_disconnect.
+    error_type: what the provider called its error. pristine_resend: "", or how the unchanged body
+    fared after the provider refused the changed one: recovered, or same. variant: id of the
+    configuration in force. arm: its part in a rollout. ping: "" for a request of a client; of a
+    keep-alive ping, how it ended: read, wrote or failed. captured: changed texts are kept;
+    rewritten: those, and never in the log; texts_left_out: how many found no room.
     """
 
     request_id: str
@@ -57,6 +58,7 @@ class Record:
     expand_after_stream: bool = False
     rounds: int = 0
     usage: Usage | None = None
+    usage_estimated: bool = False
     usage_misses: Counter[str] = field(default_factory=Counter)
     address: str = ""
     prompt: int = 0

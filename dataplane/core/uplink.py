@@ -84,9 +84,9 @@ class RequestRow(msgspec.Struct, frozen=True, omit_defaults=True):
 
     origin: agent, or keepalive for a ping of ours, which is spend and no request. cost_usd,
     saved_usd: decimal numbers, None for unknown; priced_by: by whose price. usage_known: the four
-    tiers were reported. usage_miss: why they were not. replayed: decisions of earlier turns that
-    were applied again. captured: the tenant agreed that changed texts are kept. texts_left_out: how
-    many found no room.
+    tiers were reported. usage_estimated: the answer was cut, and its output is what was delivered.
+    usage_miss: why they were not. replayed: decisions of earlier turns that were applied again.
+    captured: the tenant agreed that changed texts are kept. texts_left_out: how many found no room.
     """
 
     request_id: str
@@ -118,6 +118,7 @@ class RequestRow(msgspec.Struct, frozen=True, omit_defaults=True):
     attempted: Figure = 0
     saved_unique: Figure = 0
     usage_known: bool = False
+    usage_estimated: bool = False
     usage_miss: str = ""
     priced_by: str = ""
     fresh_input: Figure = 0

@@ -12,7 +12,8 @@ class RequestRecord(models.Model):
 
     origin: agent, or keepalive for a ping of ours, which is spend and no turn of the session.
     arm: base or candidate of a rollout. bypassed: why it was sent as it came, "" for shaped.
-    accounting: complete, partial (the price is unknown) or missing (the usage is unknown).
+    accounting: complete, estimated (an answer that was cut: the output is what was delivered),
+    partial (the price is unknown) or missing (the usage is unknown).
     captured: its changed texts were kept, and are until they are purged; texts_left_out: of those,
     how many found no room. runs: what each component did to it, as telemetry.runs packs it.
     """
@@ -59,7 +60,7 @@ class RequestRecord(models.Model):
     output = models.BigIntegerField(default=0)
     cost_usd = UsdField(null=True)
     saved_usd = UsdField(null=True)
-    accounting = models.CharField(max_length=8)
+    accounting = models.CharField(max_length=16)
     usage_miss = models.CharField(max_length=32, blank=True)
     priced_by = models.CharField(max_length=32, blank=True)
 

@@ -11,6 +11,7 @@ import re
 import msgspec
 from msgspec import Raw
 
+from dataplane.core.expand.delivered import Delivered
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.sse import SseEvent
 from dataplane.core.wire.usage import RoundUsage, UsageMeter
@@ -87,6 +88,7 @@ _typed = msgspec.json.Decoder(_Typed)
 RESPONSE_ENDS = frozenset({b"response.completed", b"response.incomplete", b"response.failed"})
 _READ_OF_RESPONSES = RESPONSE_ENDS | {b"response.created"}
 _READ_OF_ANTHROPIC = frozenset({b"message_start", b"message_delta", b"error"})
+_UNFINISHED = (None, "in_progress", "queued")
 _UNREADABLE = (msgspec.DecodeError, UnicodeError, RecursionError)
 
 
@@ -117,16 +119,23 @@ class Facts:
     def __init__(self, dialect: Dialect) -> None:
         self._dialect = dialect
         self._meter = UsageMeter(dialect.value)
+        self._delivered = Delivered(dialect)
+        self._in_stream = False
         self.model = ""
         self.stop_reason: str | None = None
         self.error_type: str | None = None
 
     @property
     def usage(self) -> RoundUsage:
-        return self._meter.result()
+        """As reported; of a stream that has not come to its end the output as it was delivered."""
+        found = self._meter.result()
+        if not self._in_stream or self.stop_reason not in _UNFINISHED:
+            return found
+        return found.with_output(self._delivered.tokens)
 
     def read_event(self, event: SseEvent) -> None:
         """Take one event of a stream of this dialect."""
+        self.hear(event)
         if self._dialect is Dialect.ANTHROPIC:
             if kind_of(event) in _READ_OF_ANTHROPIC:
                 self._read_anthropic(event.data)
@@ -134,6 +143,11 @@ class Facts:
             self._read_response_event(event)
         elif event.data and event.data != DONE:
             self.read_chunk(chunk_of(event))
+
+    def hear(self, event: SseEvent) -> None:
+        """Note what the model says in an event; whoever decodes chat chunks itself calls this."""
+        self._in_stream = self._in_stream or bool(event.data)
+        self._delivered.take(event)
 
     def read_chunk(self, chunk: ChatChunk | None) -> None:
         """Take one decoded chat chunk; None for one that could not be decoded."""

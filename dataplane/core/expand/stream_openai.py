@@ -50,6 +50,7 @@ class OpenAiSplice(SpliceRelay):
         chunk = self._chunk(event)
         if chunk is None:
             return False
+        self._facts.hear(event)
         self._facts.read_chunk(chunk)
         choices = chunk.choices or []
         if choices and not self._identity:

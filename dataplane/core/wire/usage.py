@@ -1,14 +1,15 @@
 """What a response says it cost in tokens.
 
-Values of one response are cumulative, so the largest of each field counts; responses of several
-rounds are separate bills and add up. Source: 03-proxy-and-recovery.md 2.9, 4.7.
+Values of one response are cumulative: a later figure replaces an earlier one, field by field, and
+one that is absent erases nothing. Responses of several rounds are separate bills and add up.
+Source: 03-proxy-and-recovery.md 2.9, 4.7.
 """
 
 from __future__ import annotations
 
 import enum
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Annotated
 
 import msgspec
@@ -61,10 +62,22 @@ class Reading(enum.Enum):
 
 @dataclass(frozen=True, slots=True)
 class RoundUsage:
-    """The usage of one upstream response."""
+    """The usage of one upstream response. estimated: it was cut; output is what was delivered."""
 
     usage: Usage
     reading: Reading
+    estimated: bool = False
+
+    def with_output(self, delivered: int) -> RoundUsage:
+        """Of a response that was cut. delivered: tokens of what came of it."""
+        output = max(self.usage.output, delivered)
+        return RoundUsage(replace(self.usage, output=output), self.reading, estimated=output > 0)
+
+    def with_input(self, sent: int) -> RoundUsage:
+        """Where its end would have told the input, too. sent: tokens of what was asked."""
+        if not self.estimated or self.reading is not Reading.ABSENT:
+            return self
+        return replace(self, usage=replace(self.usage, fresh_input=sent), reading=Reading.READ)
 
 
 def total(rounds: Iterable[RoundUsage]) -> Usage:
@@ -152,13 +165,13 @@ class UsageMeter:
     Anthropic counts what was read from the cache beside the input, OpenAI inside it.
     """
 
-    __slots__ = ("_decoder", "_input_includes_cache", "_largest", "_lost", "_reading")
+    __slots__ = ("_decoder", "_input_includes_cache", "_latest", "_lost", "_reading")
 
     def __init__(self, dialect: str) -> None:
         """dialect: "anthropic", "openai-chat" or "responses"."""
         self._decoder = _DECODERS[dialect]
         self._input_includes_cache = dialect != "anthropic"
-        self._largest = [0, 0, 0, 0, 0]
+        self._latest = [0, 0, 0, 0, 0]
         self._reading = Reading.ABSENT
         self._lost = False
 
@@ -182,14 +195,15 @@ class UsageMeter:
         if self._reading is Reading.ABSENT:
             self._reading = Reading.READ
         numbers = msgspec.structs.astuple(fields)
-        self._largest = [max(a, b or 0) for a, b in zip(self._largest, numbers, strict=True)]
+        known = zip(self._latest, numbers, strict=True)
+        self._latest = [was if now is None else now for was, now in known]
 
     def unreadable(self) -> None:
         """Bytes that might have carried the usage could not be read; what was read still counts."""
         self._lost = True
 
     def result(self) -> RoundUsage:
-        prompt, read, write, write_1h, output = self._largest
+        prompt, read, write, write_1h, output = self._latest
         if self._input_includes_cache:
             # Whether written tokens lie inside the prompt's is not documented: never below 0.
             prompt = max(0, prompt - read - write)

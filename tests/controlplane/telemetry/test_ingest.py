@@ -219,6 +219,12 @@ def test_unknown_cost_is_kept_as_unknown() -> None:  # 08 A-06
     assert (session.priced, session.unpriced) == (0, 1)
 
 
+def test_an_answer_that_was_cut_is_accounted_for_as_estimated() -> None:
+    ingest(batch(1, [row(1, cost_usd="0.01", usage_estimated=True)]), received_at=NOW)
+
+    assert RequestRecord.objects.get().accounting == "estimated"
+
+
 def test_a_price_of_zero_is_a_cost_of_zero() -> None:  # 08 A-06
     ingest(batch(1, [row(1, cost_usd="0")]), received_at=NOW)
 

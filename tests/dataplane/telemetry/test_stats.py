@@ -32,7 +32,7 @@ sse_ttfb_ms_avg_buffered stash_bytes stash_capacity stash_expired stash_live sta
 stash_missing stash_refused stash_revived store summarize_call_timeout_ms summarize_errors
 summarize_timeouts sync_enforced tasks tenant tokens_after tokens_before top_discarded
 top_passthrough unpriced_requests upstream_ms_avg upstream_ms_avg_bypassed upstream_rounds
-uptime_s usage_unparsed usage_unreadable wasted_tokens
+uptime_s usage_estimated usage_unparsed usage_unreadable wasted_tokens
 """
 INSIDE = {
     "store": """

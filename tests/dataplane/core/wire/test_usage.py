@@ -55,15 +55,15 @@ def test_each_dialect_names_its_tiers_in_its_own_way(
     assert metered(dialect, block) == RoundUsage(expected, Reading.READ)
 
 
-def test_the_largest_value_of_each_field_counts_within_a_round() -> None:
+def test_a_later_figure_replaces_an_earlier_one_and_an_absent_one_erases_nothing() -> None:
     found = metered(
         "anthropic",
-        b'{"input_tokens":12,"output_tokens":1}',
+        b'{"input_tokens":12,"cache_read_input_tokens":7,"output_tokens":1}',
         b'{"output_tokens":9}',
-        b'{"input_tokens":0,"output_tokens":4}',
+        b'{"input_tokens":3,"cache_read_input_tokens":null,"output_tokens":10}',
     )
 
-    assert found.usage == Usage(fresh_input=12, output=9)
+    assert found.usage == Usage(fresh_input=3, cache_read=7, output=10)
 
 
 def test_details_that_arrive_later_still_reduce_the_fresh_input() -> None:
