@@ -15,7 +15,16 @@ from itertools import islice
 
 import msgspec
 
-from dataplane.core.effects import Commit, Committed, Core, Payload, Recall, Recalled, Scope
+from dataplane.core.effects import (
+    Commit,
+    Committed,
+    Core,
+    Found,
+    Payload,
+    Recall,
+    Recalled,
+    Scope,
+)
 from dataplane.core.expand.relay import Call
 from dataplane.core.session import Identity
 from dataplane.core.wire.message import Conversation, Dialect, Role
@@ -125,8 +134,10 @@ def joined(asker: Asker, conversation: Conversation) -> Core[Chain]:
     previous, named = previous_id(conversation), conversation_id(conversation)
     link, calls = None, {}
     if previous or named:
-        link = yield from followed(asker, previous or named)
-        calls = yield from _answered(asker, conversation)
+        found = yield from _recalled(asker, previous or named)
+        link = _link_in(found)
+        if found.found is not Found.STORE_ERROR:  # it would keep the request waiting for each
+            calls = yield from _answered(asker, conversation)
     stores = conversation.value("store") != b"false"
     return Chain(previous, named, link, calls, stores)
 
@@ -144,9 +155,17 @@ def _answered(asker: Asker, conversation: Conversation) -> Core[dict[str, Call]]
 
 def followed(asker: Asker, name: str) -> Core[Link | None]:
     """The link of a name; None where nothing is known of it."""
+    return _link_in((yield from _recalled(asker, name)))
+
+
+def _recalled(asker: Asker, name: str) -> Core[Recalled]:
     found: Recalled = yield Recall(
         asker.scope, place_of(name), asker.at, keep=False, shared=asker.shared
     )
+    return found
+
+
+def _link_in(found: Recalled) -> Link | None:
     if found.original is None:
         return None
     try:

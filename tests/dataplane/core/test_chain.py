@@ -112,6 +112,16 @@ def test_what_is_not_known_is_continued_by_its_own_name() -> None:
         assert found.owner(Identity("derived")) == Identity("derived")
 
 
+def test_a_store_that_does_not_answer_is_asked_once() -> None:
+    core = chain.joined(ASKER, turn(previous_response_id="resp_1"))
+    next(core)
+
+    with pytest.raises(StopIteration) as done:
+        core.send(Recalled(Found.STORE_ERROR))
+
+    assert (done.value.value.link, done.value.value.calls) == (None, {})
+
+
 def test_a_store_that_refuses_a_link_is_told() -> None:
     core = chain.kept(SCOPE, 1.0, [("resp_1", LINK)])
     next(core)
