@@ -185,6 +185,16 @@ CODES: Mapping[str, Meaning] = {
         "The caller asked more often than the rate in RateLimit-Limit allows.",
         "Wait for the seconds in Retry-After.",
     ),
+    "storage.full": Meaning(
+        507,
+        "The disk is full, so nothing was saved; reading goes on.",
+        "Free space on the disk of the data directory, then do it again.",
+    ),
+    "storage.unavailable": Meaning(
+        503,
+        "The database is locked, read-only, damaged or gone; nothing was saved.",
+        "Look at the log, which says which, and do it again afterwards.",
+    ),
     "internal": Meaning(
         500, "A fault of the product.", "Report it with the request_id; the log has the rest."
     ),

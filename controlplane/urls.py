@@ -6,6 +6,7 @@ from django.urls import include, path
 
 from controlplane.api.uplink import telemetry
 
+handler500 = "controlplane.failures.failed"
 urlpatterns = [
     path("api/dp/v1/telemetry", telemetry),
     path("api/", include("controlplane.api.urls")),

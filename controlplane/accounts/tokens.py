@@ -24,6 +24,7 @@ from controlplane.accounts.roles import PERMISSIONS
 from controlplane.accounts.scopes import Principal, Scope, person_behind
 from controlplane.audit.actions import Actor, Subject, record
 from controlplane.databases import hold
+from controlplane.storage import noted_if_possible
 from dataplane.core.addresses import is_within
 
 TOKEN_DAYS = 90
@@ -237,7 +238,8 @@ def _note_use(token: ApiToken, ip: str, now: datetime) -> None:
     """One write per token and half minute, however many requests and processes there are."""
     is_due = Q(last_used_at=None) | Q(last_used_at__lte=now - SEEN_EVERY)
     if token.last_used_at is None or token.last_used_at <= now - SEEN_EVERY:
-        ApiToken.objects.filter(is_due, pk=token.pk).update(last_used_at=now, last_used_ip=ip)
+        with noted_if_possible():
+            ApiToken.objects.filter(is_due, pk=token.pk).update(last_used_at=now, last_used_ip=ip)
 
 
 def tokens_of(scope: Scope) -> Sequence[ApiToken]:

@@ -14,6 +14,7 @@ from django.utils import timezone
 
 from controlplane.accounts.models import Membership, User, WebSession
 from controlplane.audit.actions import Actor, Subject, record
+from controlplane.storage import noted_if_possible
 
 LIFETIME = timedelta(days=30)
 MANAGER_LIFETIME = timedelta(hours=12)
@@ -60,7 +61,8 @@ def admit(session_key: str, user: User, machine: Machine) -> Admission | None:
     if row.user_id != user.pk or row.revoked_at is not None or row.expires_at <= now:
         return None
     if row.last_seen_at <= now - SEEN_EVERY:
-        return _seen(row, user, machine, now)
+        with noted_if_possible():
+            return _seen(row, user, machine, now)
     return Admission(row)
 
 

@@ -35,9 +35,17 @@ from controlplane.api.conditions import overtaken
 from controlplane.api.described import described
 from controlplane.api.operations import too_large
 from controlplane.api.parsing import BodyParser
-from controlplane.api.refusals import RefusedError, answer, field_error, not_found, of_fields
+from controlplane.api.refusals import (
+    RefusedError,
+    answer,
+    field_error,
+    not_found,
+    of_fields,
+    storage_refusal,
+)
 from controlplane.configs.problems import ConfigsError, StaleBaseError
 from controlplane.configs.reports import split
+from controlplane.storage import trouble_of
 from dataplane.core.config.problems import MAX_PROBLEMS, ConfigError, summary
 from dataplane.core.config.registry import SCHEMA_VERSION
 from dataplane.core.config.source import EditError
@@ -103,6 +111,14 @@ def _of_the_request(problem: Exception) -> RefusedError:
         return RefusedError(status, "request.malformed", "The body cannot be read as JSON.")
     if isinstance(problem, Http404):
         return not_found()
+    return _fault(problem)
+
+
+def _fault(problem: Exception) -> RefusedError:
+    """Of the disk, of the database, or else of ours."""
+    if (trouble := trouble_of(problem)) is not None:
+        log.error("api.%s %s", trouble.code.replace(".", "_"), problem)
+        return storage_refusal(trouble)
     log.exception("api.failed", exc_info=problem)
     status = HTTPStatus.INTERNAL_SERVER_ERROR
     return RefusedError(status, "internal", "This is a fault of ours; it is in the log.")

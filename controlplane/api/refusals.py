@@ -10,6 +10,7 @@ from typing import Any
 from django.http import HttpRequest, HttpResponse
 
 from controlplane.audit.origin import current
+from controlplane.storage import Trouble
 
 MEDIA_TYPE = "application/problem+json"
 TITLES = {
@@ -37,6 +38,11 @@ def not_found(what: str = "") -> RefusedError:
     """For an unknown object and a foreign one alike. what: as the caller named it."""
     said = f"There is no {what} that you may see." if what else "There is nothing here."
     return RefusedError(HTTPStatus.NOT_FOUND, "not_found", said)
+
+
+def storage_refusal(trouble: Trouble) -> RefusedError:
+    """What the disk or the database did not take."""
+    return RefusedError(trouble.status, trouble.code, f"{trouble.fact} {trouble.next_step}")
 
 
 def invalid(path: str, message: str, code: str = "request.invalid") -> RefusedError:

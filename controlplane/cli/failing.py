@@ -22,14 +22,9 @@ def said_in_a_line() -> Iterator[None]:
     except OSError as problem:
         raise UnusableError(str(problem)) from problem
     except Exception as problem:
-        if not _is_of_a_database(problem):
+        from controlplane.storage import trouble_of  # not every command needs Django
+
+        if trouble_of(problem) is None:
             raise
         said = " ".join(str(problem).split())
         raise UnusableError(f"A database cannot be used: {said}.") from problem
-
-
-def _is_of_a_database(problem: Exception) -> bool:
-    """Of the database itself: other subclasses speak of statements, which are ours."""
-    from django.db import DatabaseError, OperationalError  # not every command needs it
-
-    return isinstance(problem, OperationalError) or type(problem) is DatabaseError
