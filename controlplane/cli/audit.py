@@ -4,10 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import django
-
+from controlplane.cli import existing
 from controlplane.cli.exits import Parser
-from controlplane.settings.environment import name_settings_module
 
 BROKEN = 3
 
@@ -17,8 +15,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = Parser(prog="headrace audit", description=__doc__)
     parser.add_argument("deed", choices=["verify"])
     parser.parse_args(arguments)
-    name_settings_module()
-    django.setup()
+    existing.set_up()
     return verify()
 
 

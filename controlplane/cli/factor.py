@@ -5,10 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-import django
-
+from controlplane.cli import existing
 from controlplane.cli.exits import Parser
-from controlplane.settings.environment import name_settings_module
 
 NOBODY = 1
 
@@ -19,8 +17,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("deed", choices=["remove"])
     parser.add_argument("email")
     given = parser.parse_args(arguments)
-    name_settings_module()
-    django.setup()
+    existing.set_up()
     return remove(given.email)
 
 

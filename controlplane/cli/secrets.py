@@ -5,10 +5,8 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-import django
-
+from controlplane.cli import existing
 from controlplane.cli.exits import Parser
-from controlplane.settings.environment import name_settings_module
 
 UNREADABLE = 1
 
@@ -18,8 +16,7 @@ def main(arguments: Sequence[str]) -> int:
     parser = Parser(prog="headrace secrets", description=__doc__)
     parser.add_argument("deed", choices=["rekey"])
     parser.parse_args(arguments)
-    name_settings_module()
-    django.setup()
+    existing.set_up()
     return rekey()
 
 

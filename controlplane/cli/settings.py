@@ -7,6 +7,9 @@ import stat
 import tomllib
 from pathlib import Path
 
+from controlplane.data_dir import data_dir_of, has_deployment
+from dataplane.settings import SettingsError
+
 PROFILE = "~/.config/headrace/profile.toml"
 OTHERS = stat.S_IRWXG | stat.S_IRWXO
 
@@ -43,3 +46,12 @@ def profile(path: Path) -> dict[str, str]:
 def is_plain() -> bool:
     """Whether NO_COLOR asks for plain text."""
     return bool(os.environ.get("NO_COLOR"))
+
+
+def refuse_nothing_here() -> None:
+    """SettingsError where no deployment was made yet: a command that looks makes none."""
+    if not has_deployment(os.environ):
+        raise SettingsError(
+            f"There is no deployment in {data_dir_of(os.environ)}. HEADRACE_DATA_DIR names its "
+            "folder; `manage.py serve` makes one."
+        )

@@ -3,17 +3,21 @@
 from __future__ import annotations
 
 import ctypes
+import fcntl
 import signal
 import socket
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from pathlib import Path
 from urllib.parse import urlsplit
 
 from controlplane.accounts.models import TenantUpstream, Upstream
 from controlplane.accounts.upstreams import UpstreamTerms, create_upstream, move_upstream
+from dataplane.files import private_file
 
 HOST = "127.0.0.1"
 DIALECTS = ("anthropic", "openai")
@@ -21,6 +25,28 @@ START_S = 10
 STOP_S = 5
 LOOK_AGAIN_S = 0.05
 PR_SET_PDEATHSIG = 1
+
+
+class Place:
+    """Whose turn it is to run the provider of a data directory: a lock that ends with its process."""
+
+    def __init__(self, data_dir: Path) -> None:
+        self._lock = private_file(data_dir / "simulated.lock").open("w")
+        self.is_ours = False
+
+    def take(self) -> bool:
+        """False while another server runs it."""
+        try:
+            fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        self.is_ours = True
+        return True
+
+    def wait(self) -> None:
+        """Until the server that runs it has ended."""
+        fcntl.flock(self._lock, fcntl.LOCK_EX)
+        self.is_ours = True
 
 
 def name_of(dialect: str) -> str:
@@ -33,10 +59,15 @@ def is_chosen() -> bool:
     return TenantUpstream.objects.filter(upstream__name__in=names).exists()
 
 
-def ensure_upstreams() -> int:
-    """Its two upstreams, both at a free loopback port: the one of the last time if possible."""
+def ensure_upstreams(place: Place) -> int:
+    """Its two upstreams, both at one loopback port: where it runs, or ran the last time, or a free
+    one.
+    """
     existing = {row.name: row for row in Upstream.objects.filter(name__startswith="simulated-")}
-    port = free_port(next((urlsplit(row.base_url).port for row in existing.values()), None))
+    known = next((urlsplit(row.base_url).port for row in existing.values()), None)
+    if not place.take() and known is not None:
+        return known
+    port = free_port(known)
     url = f"http://{HOST}:{port}"
     for dialect in DIALECTS:
         upstream = existing.get(name_of(dialect))
@@ -64,8 +95,36 @@ def free_port(wanted: int | None) -> int:
 
 
 @contextmanager
-def running(port: int) -> Iterator[None]:
-    """The provider for as long as the block lasts, and no longer than this process lives."""
+def running(port: int, place: Place) -> Iterator[None]:
+    """The provider for as long as the block lasts: run here, or taken over from the server that
+    runs it when that one ends.
+    """
+    if place.is_ours:
+        with _child(port):
+            yield
+        return
+    over = threading.Event()
+    successor = threading.Thread(target=_succeed, args=(port, place, over), daemon=True)
+    successor.start()
+    try:
+        yield
+    finally:
+        over.set()
+        if place.is_ours:
+            successor.join()
+
+
+def _succeed(port: int, place: Place, over: threading.Event) -> None:
+    """On a thread of its own, which the child does not outlive."""
+    place.wait()
+    if not over.is_set():
+        with _child(port):
+            over.wait()
+
+
+@contextmanager
+def _child(port: int) -> Iterator[None]:
+    """No longer than this process lives."""
     command = [sys.executable, "-m", "dataplane.simulator", "--port", str(port)]
     child = subprocess.Popen(  # noqa: S603  our own module; the hook calls prctl alone
         command, start_new_session=True, preexec_fn=end_with_parent

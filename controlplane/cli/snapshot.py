@@ -6,10 +6,8 @@ import sys
 from collections.abc import Sequence
 from pathlib import Path
 
-import django
-
+from controlplane.cli import existing
 from controlplane.cli.exits import DONE, UNEXPECTED, Parser
-from controlplane.settings.environment import name_settings_module
 from dataplane.files import private_file
 
 
@@ -18,8 +16,7 @@ def main(arguments: Sequence[str]) -> int:
     parser.add_argument("--tenant", action="append", required=True, metavar="SLUG")
     parser.add_argument("-o", "--output", type=Path, required=True, metavar="FILE")
     given = parser.parse_args(arguments)
-    name_settings_module()
-    django.setup()
+    existing.set_up()
     return write(given.tenant, given.output)
 
 

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import parse_qsl, unquote, urlsplit
 
+from controlplane.data_dir import CONTROL_FILE
 from controlplane.settings.environment import Environment
 from dataplane.files import private_database
 from dataplane.settings import SettingsError
@@ -28,7 +29,7 @@ def both(environment: Environment) -> dict[str, dict[str, Any]]:
             "telemetry": postgres("HEADRACE_TELEMETRY_DATABASE_URL", urls[1]),
         }
     return {
-        "default": sqlite(environment.data_dir / "control.sqlite3", synchronous="FULL"),
+        "default": sqlite(environment.data_dir / CONTROL_FILE, synchronous="FULL"),
         # Much is written here and little would be missed: a power cut may take the last batches.
         # What retention removes is given back to the disk page by page.
         "telemetry": sqlite(

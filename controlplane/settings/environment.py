@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from controlplane.data_dir import DATABASE_URL, data_dir_of
 from dataplane.files import private_file, private_folder
 from dataplane.settings import SettingsError, log_level, trusted_proxies
 
@@ -82,7 +83,7 @@ def read(env: Mapping[str, str]) -> Environment:
 
     SettingsError names the variable that is wrong, or the data directory that cannot be used.
     """
-    data_dir = Path(env.get("HEADRACE_DATA_DIR") or "var").absolute()
+    data_dir = data_dir_of(env)
     try:
         private_folder(data_dir)
         return _read(env, data_dir)
@@ -111,7 +112,7 @@ def _read(env: Mapping[str, str], data_dir: Path) -> Environment:
         ),
         celery_broker=env.get("HEADRACE_CELERY_BROKER", ""),
         channel_redis=env.get("HEADRACE_CHANNEL_REDIS", ""),
-        database_url=env.get("HEADRACE_DATABASE_URL", ""),
+        database_url=env.get(DATABASE_URL, ""),
         telemetry_database_url=env.get("HEADRACE_TELEMETRY_DATABASE_URL", ""),
         node_token=env.get("HEADRACE_NODE_TOKEN", ""),
         second_factor=one_of(SECOND_FACTOR, env, "HEADRACE_SECOND_FACTOR"),

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-import os
 import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING
@@ -69,7 +68,6 @@ class Publisher:
         node = self._node
         return Sheet(
             node.boot_id,
-            os.getpid(),
             self._clock(),
             node.started_at,
             Count(node.telemetry.process.copy(), node.store.stats(None)),

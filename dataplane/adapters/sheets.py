@@ -41,7 +41,6 @@ class Sheet:
     """
 
     boot_id: str
-    pid: int
     at: float
     started_at: float
     count: Count

@@ -4,10 +4,14 @@ Each worker replaces its own file every two seconds and reads the others' when i
 the host. A worker that ended, or was killed, leaves its file: what it counted goes on counting,
 so that totals do not fall when a supervisor replaces a worker. The files end with the last
 living worker: whoever starts, or stops, and finds nobody else alive removes them.
+
+Who lives is told by a lock that ends with its process, because a process id says nothing across
+containers that share a directory.
 """
 
 from __future__ import annotations
 
+import fcntl
 import logging
 import os
 import tempfile
@@ -19,7 +23,7 @@ from pathlib import Path
 import msgspec
 
 from dataplane.adapters.sheets import Sheet, Workers, decode, encode
-from dataplane.files import private_folder
+from dataplane.files import private_file, private_folder
 
 log = logging.getLogger("headrace.workers")
 STALE_S = 15.0
@@ -32,11 +36,15 @@ class WorkerBoard:
         self._directory = directory
         self._boot_id = boot_id
         self._failing = False
+        self._sign = -1  # descriptor of the lock
 
     def open(self) -> None:
         """Begin anew when no worker lives whose counters would be cut short."""
         try:
             private_folder(self._directory)
+            lock = private_file(self._lock_of(self._boot_id))
+            self._sign = os.open(lock, os.O_WRONLY)
+            fcntl.flock(self._sign, fcntl.LOCK_EX)
         except OSError as error:
             self._report(error)
         self._clear_unless_others_live()
@@ -60,6 +68,9 @@ class WorkerBoard:
     def close(self, sheet: Sheet) -> None:
         """Leave the last counts to the workers that stay; the last one takes all files away."""
         self.publish(replace(sheet, is_stopped=True))
+        if self._sign >= 0:
+            os.close(self._sign)
+            self._lock_of(self._boot_id).unlink(missing_ok=True)
         self._clear_unless_others_live()
 
     def read(self) -> Workers:
@@ -70,12 +81,15 @@ class WorkerBoard:
         return Workers(tuple(living), tuple(gone))
 
     def _clear_unless_others_live(self) -> None:
-        now, found = time.time(), list(self._sheets())
-        others = [sheet for _, sheet in found if sheet and sheet.boot_id != self._boot_id]
-        if any(self._lives(sheet, now) for sheet in others):
+        found = [path for path, _ in self._sheets()]
+        others = [path for path in self._directory.glob("*.lock") if path.stem != self._boot_id]
+        if any(_is_held(path) for path in others):
             return
-        for path, _ in found:
+        for path in (*found, *others):
             path.unlink(missing_ok=True)
+
+    def _lock_of(self, boot_id: str) -> Path:
+        return self._directory / f"{boot_id}.lock"
 
     def _sheets(self) -> Iterator[tuple[Path, Sheet | None]]:
         """Every file, with None for one that cannot be read."""
@@ -88,12 +102,8 @@ class WorkerBoard:
     def _lives(self, sheet: Sheet, now: float) -> bool:
         if sheet.boot_id == self._boot_id:
             return not sheet.is_stopped
-        return (
-            not sheet.is_stopped
-            and now - sheet.at < STALE_S
-            and sheet.pid != os.getpid()  # a container's first process has the same id every time
-            and _is_running(sheet.pid)
-        )
+        is_fresh = not sheet.is_stopped and now - sheet.at < STALE_S
+        return is_fresh and _is_held(self._lock_of(sheet.boot_id))
 
     def _report(self, error: OSError) -> None:
         if not self._failing:
@@ -101,11 +111,13 @@ class WorkerBoard:
         self._failing = True
 
 
-def _is_running(pid: int) -> bool:
+def _is_held(lock: Path) -> bool:
+    """Whether the process that made the file lives; a directory that knows no locks says yes."""
     try:
-        os.kill(pid, 0)
-    except ProcessLookupError:
+        with lock.open("rb") as file:
+            fcntl.flock(file, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except FileNotFoundError:
         return False
     except OSError:
-        return True  # somebody else's process
-    return True
+        return True
+    return False

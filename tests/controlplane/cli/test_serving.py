@@ -115,29 +115,63 @@ def simulator_in(printed: str) -> str:
 def test_the_first_start_serves_what_it_printed_and_the_next_only_reminds(
     deployment: Deployment,
 ) -> None:
-    with started(deployment, "serve") as first:
+    with started(deployment, "serve") as first, started_later(deployment) as second:
         first.wait_for("/readyz")
         key = key_in(first.printed)
         assert "API token    cg_api_" in first.printed
         assert "Provider     simulated here" in first.printed
         assert first.ask(key).json()["type"] == "message"
         assert first.wait_for("/login").headers["content-type"].startswith("text/html")
+
+        # Beside it: the provider that runs is left where it is, until its server ends.
+        beside = second()
+        beside.wait_for("/readyz")
+        assert beside.ask(key).status_code == httpx.codes.OK
+        assert "simulated provider ready" not in beside.printed
+        assert first.ask(key).status_code == httpx.codes.OK
         first.stop(signal.SIGTERM)
-    provider = simulator_in(first.printed)
+        blocking_until(lambda: "simulated provider ready" in beside.printed)
+        provider = simulator_in(first.printed)
+        assert simulator_in(beside.printed) == provider
+        blocking_until(lambda: beside.ask(key).status_code == httpx.codes.OK)
+        beside.stop(signal.SIGINT)
+
     with pytest.raises(httpx.ConnectError):
         httpx.get(provider, timeout=PATIENCE_S)
-
-    with started(deployment, "serve") as second:
-        second.wait_for("/readyz")
-        assert second.ask(key).status_code == httpx.codes.OK
-        second.stop(signal.SIGINT)
-    assert "Sign in as   admin@localhost" in second.printed
-    assert "cg_live_" not in second.printed
-    assert second.printed.splitlines()[-1].endswith(
-        f"cg.node_stopped node={node_in(second.printed)}"
+    assert "Sign in as   admin@localhost" in beside.printed
+    assert "cg_live_" not in beside.printed
+    assert beside.printed.splitlines()[-1].endswith(
+        f"cg.node_stopped node={node_in(beside.printed)}"
     )
-    assert simulator_in(second.printed) == provider
-    assert "Traceback" not in first.printed + second.printed
+    assert "Traceback" not in first.printed + beside.printed
+
+
+@contextmanager
+def started_later(deployment: Deployment) -> Iterator[Callable[[], Server]]:
+    with contextlib.ExitStack() as stack:
+        yield lambda: stack.enter_context(started(deployment, "serve"))
+
+
+@pytest.mark.parametrize(
+    "command",
+    [
+        ("audit", "verify"),
+        ("secrets", "rekey"),
+        ("factor", "remove", "ada@example.com"),
+        ("snapshot", "--tenant", "orchid", "-o", "bundle.json"),
+    ],
+    ids=lambda command: command[0],
+)
+def test_a_command_that_looks_makes_no_deployment(
+    deployment: Deployment, command: tuple[str, ...]
+) -> None:
+    deployment.data_dir.mkdir()
+
+    done = deployment.run("-m", "controlplane.cli.main", *command)
+
+    (line,) = done.stderr.splitlines()
+    assert (done.returncode, list(deployment.data_dir.iterdir())) == (1, [])
+    assert str(deployment.data_dir) in line
 
 
 def test_an_address_that_is_taken_is_named_before_anything_is_made(
@@ -215,7 +249,7 @@ def test_a_redis_that_must_not_keep_originals_is_named_before_a_secret_is_made(
         (SERVE, "HEADRACE_BIND", "localhost"),
         (SERVE, "HEADRACE_BODY_MAX", "32MiB"),
         (SERVE, "HEADRACE_DATABASE_URL", "postgresql://127.0.0.1/control"),
-        (AUDIT, "HEADRACE_OUTBOUND_PORTS", "https"),
+        (SERVE, "HEADRACE_OUTBOUND_PORTS", "https"),
     ],
 )
 def test_a_wrong_setting_ends_a_command_with_one_line(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import subprocess
 import sys
 import time
 from collections import Counter
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator
 from pathlib import Path
+from subprocess import PIPE
 from typing import Any
 
 import httpx
@@ -25,48 +25,55 @@ from tests.dataplane.gateway import TA, TB, tenants
 from tests.dataplane.gateway_cases.served import LONG, with_output
 from tests.dataplane.recovery_cases.nodes import NodeProcess, node_process
 from tests.dataplane.telemetry.reading import value
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_S, blocking_until
 
+OPENS = """
+import sys
+from pathlib import Path
+from dataplane.adapters.workers import WorkerBoard
+board = WorkerBoard(Path(sys.argv[1]), "other")
+board.open()
+input()
+"""
 LOOK_EVERY_S = 0.1
 NOTHING = OffStore().stats()
 
 
-def sheet(boot_id: str = "me", *, requests: int = 0, pid: int | None = None, **facts: Any) -> Sheet:
+def sheet(boot_id: str = "me", *, requests: int = 0, **facts: Any) -> Sheet:
     totals = Totals(counts=Counter(requests=requests))
-    pid = os.getpid() if pid is None else pid
     at = facts.pop("at", time.time())
-    return Sheet(boot_id, pid, at, 1.0, Count(totals, NOTHING), **facts)
+    return Sheet(boot_id, at, 1.0, Count(totals, NOTHING), **facts)
 
 
-@pytest.fixture
-def stranger() -> Iterator[int]:
-    """The id of a process that lives for the length of the test."""
-    with subprocess.Popen([sys.executable, "-c", "input()"], stdin=subprocess.PIPE) as process:
-        yield process.pid
-        process.communicate(b"\n")
+def opened(directory: Path, boot_id: str = "other") -> WorkerBoard:
+    """Of a worker that lives. Two of this process have one process id, as the first processes of
+    two containers have.
+    """
+    made = WorkerBoard(directory, boot_id)
+    made.open()
+    return made
 
 
 @pytest.fixture
 def board(tmp_path: Path) -> WorkerBoard:
-    made = WorkerBoard(tmp_path, "me")
-    made.open()
-    return made
+    return opened(tmp_path, "me")
 
 
 # ---- the files ---------------------------------------------------------------------------------
 
 
 def test_what_a_worker_publishes_is_what_every_worker_reads(
-    board: WorkerBoard, tmp_path: Path, stranger: int
+    board: WorkerBoard, tmp_path: Path
 ) -> None:
     board.publish(sheet(requests=3))
-    WorkerBoard(tmp_path, "other").publish(sheet("other", requests=4, pid=stranger))
+    other = opened(tmp_path)
+    other.publish(sheet("other", requests=4))
 
     found = board.read()
 
     assert [each.boot_id for each in found.living] == ["me", "other"]
     assert summed(found).count.totals.counts["requests"] == 7
-    assert sorted(tmp_path.iterdir()) == [tmp_path / "me.json", tmp_path / "other.json"]
+    assert sorted(tmp_path.glob("*.json")) == [tmp_path / "me.json", tmp_path / "other.json"]
 
 
 @pytest.mark.parametrize(
@@ -77,11 +84,11 @@ def test_what_a_worker_publishes_is_what_every_worker_reads(
     ],
 )
 def test_a_worker_that_ended_counts_and_is_not_busy(
-    board: WorkerBoard, tmp_path: Path, stranger: int, facts: dict[str, Any]
+    board: WorkerBoard, tmp_path: Path, facts: dict[str, Any]
 ) -> None:
     board.publish(sheet(requests=3, inflight=1))
-    ended = sheet("other", requests=4, inflight=9, pid=stranger, **facts)
-    WorkerBoard(tmp_path, "other").publish(ended)
+    other = opened(tmp_path)
+    other.publish(sheet("other", requests=4, inflight=9, **facts))
 
     whole = summed(board.read())
 
@@ -91,26 +98,39 @@ def test_a_worker_that_ended_counts_and_is_not_busy(
 def test_a_worker_whose_process_is_gone_has_ended_at_once(
     board: WorkerBoard, tmp_path: Path
 ) -> None:
-    with subprocess.Popen([sys.executable, "-c", ""]) as ended:
-        ended.wait()
     board.publish(sheet())
-    WorkerBoard(tmp_path, "other").publish(sheet("other", pid=ended.pid))
+    with subprocess.Popen([sys.executable, "-c", OPENS, str(tmp_path)], stdin=PIPE) as other:
+        blocking_until((tmp_path / "other.lock").exists)
+        WorkerBoard(tmp_path, "other").publish(sheet("other"))
+        blocking_until(lambda: len(board.read().living) == 2)
+        other.kill()
 
     assert len(board.read().gone) == 1
 
 
-def test_whoever_starts_alone_begins_anew(board: WorkerBoard, tmp_path: Path) -> None:
-    board.publish(sheet(requests=3))
+def test_whoever_starts_alone_begins_anew(tmp_path: Path) -> None:
+    WorkerBoard(tmp_path, "before").publish(sheet("before", requests=3))
 
-    WorkerBoard(tmp_path, "next").open()
+    following = opened(tmp_path, "next")
 
-    assert list(tmp_path.iterdir()) == []
+    assert following.read() == Workers(())
+
+
+def test_a_worker_that_is_silent_for_long_keeps_its_file_as_long_as_it_lives(
+    board: WorkerBoard, tmp_path: Path
+) -> None:
+    board.publish(sheet(requests=3, at=time.time() - STALE_S - 60))
+
+    following = opened(tmp_path, "next")
+
+    assert [each.count.totals.counts["requests"] for each in following.read().gone] == [3]
 
 
 def test_whoever_starts_beside_others_leaves_what_was_counted(
-    board: WorkerBoard, tmp_path: Path, stranger: int
+    board: WorkerBoard, tmp_path: Path
 ) -> None:
-    WorkerBoard(tmp_path, "living").publish(sheet("living", pid=stranger))
+    living = opened(tmp_path, "living")
+    living.publish(sheet("living"))
     WorkerBoard(tmp_path, "gone").publish(sheet("gone", is_stopped=True, requests=5))
 
     WorkerBoard(tmp_path, "next").open()
@@ -118,11 +138,9 @@ def test_whoever_starts_beside_others_leaves_what_was_counted(
     assert summed(board.read()).count.totals.counts["requests"] == 5
 
 
-def test_the_last_one_to_stop_takes_the_files_away(
-    board: WorkerBoard, tmp_path: Path, stranger: int
-) -> None:
-    other = WorkerBoard(tmp_path, "other")
-    other.publish(sheet("other", pid=stranger))
+def test_the_last_one_to_stop_takes_the_files_away(board: WorkerBoard, tmp_path: Path) -> None:
+    other = opened(tmp_path)
+    other.publish(sheet("other"))
 
     board.close(sheet(requests=3))
     assert summed(other.read()).count.totals.counts["requests"] == 3
@@ -165,7 +183,7 @@ def test_a_store_that_the_workers_share_is_not_counted_twice(tmp_path: Path) -> 
     def store(backend: Any, **held: int) -> Workers:
         stats = type(NOTHING)(**{**_fields(backend.stats()), **held})
         counts = [Count(Totals(), stats) for _ in range(2)]
-        return Workers(tuple(Sheet(str(n), n, 1.0, 1.0, count) for n, count in enumerate(counts)))
+        return Workers(tuple(Sheet(str(n), 1.0, 1.0, count) for n, count in enumerate(counts)))
 
     shared = summed(store(SqliteStore(tmp_path), stash_live=5, stash_refused=2)).count.store
     apart = summed(store(MemoryStore(), stash_live=5, stash_refused=2)).count.store
@@ -292,7 +310,7 @@ async def test_workers_that_stop_leave_no_files_behind(
     ):
         await send(http, one, 1)
         await stop(one)
-        assert len(list((tmp_path / "state/workers").iterdir())) == 2
+        assert len(list((tmp_path / "state/workers").glob("*.json"))) == 2
         await shown(http, two, requests=1, living=1)
         await stop(two)
 

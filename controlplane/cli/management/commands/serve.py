@@ -45,10 +45,11 @@ class Command(BaseCommand):
                 database.migrate()
                 refuse_unreadable_secrets()
                 adopt_release()
-                port = simulated_port()
+                place = simulated.Place(ENVIRONMENT.data_dir)
+                port = simulated_port(place)
                 self.stdout.write(greeting(options["tenant"], port), ending="\n\n")
             if port is not None:
-                stack.enter_context(simulated.running(port))
+                stack.enter_context(simulated.running(port, place))
             self.stdout.flush()
             serve()
 
@@ -85,11 +86,11 @@ def stop(_signal: int, _frame: object) -> None:
     raise SystemExit(0)
 
 
-def simulated_port() -> int | None:
-    """Where the simulated provider is to listen, None when nobody needs it."""
+def simulated_port(place: simulated.Place) -> int | None:
+    """Where the simulated provider listens, None when nobody needs it."""
     is_first = not Tenant.objects.exists()
     if simulated.is_chosen() or (is_first and not ENVIRONMENT.upstreams):
-        return simulated.ensure_upstreams()
+        return simulated.ensure_upstreams(place)
     return None
 
 
