@@ -78,7 +78,7 @@ class Gateway:
                 await node.start()
                 running.register(node)
                 writer.register(self._writer)
-                hooks.subscribe(wakes.wake)
+                hooks.follow(wakes.wake)
                 hooks.subscribe(hints.hint)  # alarms are looked for at once
                 if not ENVIRONMENT.celery_broker:
                     self._jobs = Runner()

@@ -28,7 +28,7 @@ PR_SET_PDEATHSIG = 1
 
 
 class Place:
-    """Whose turn it is to run the provider of a data directory: a lock that ends with its process."""
+    """Whose turn it is to run the provider of a data directory: the lock ends with its process."""
 
     def __init__(self, data_dir: Path) -> None:
         self._lock = private_file(data_dir / "simulated.lock").open("w")

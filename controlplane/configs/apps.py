@@ -5,6 +5,7 @@ from typing import Any
 from django.apps import AppConfig
 from django.db.models.signals import post_save
 
+from controlplane.topics import tell
 from dataplane.core.config import resource
 
 
@@ -18,6 +19,8 @@ class ConfigsConfig(AppConfig):
         bodies.register(resource.TENANT, published.tenant_body)
         post_save.connect(give_first_revision, sender="accounts.Tenant")
         post_save.connect(give_default_document, sender="accounts.Organisation")
+        post_save.connect(tell_version, sender="configs.ConfigVersion")
+        post_save.connect(tell_revision, sender="configs.EffectiveRevision")
 
 
 def give_first_revision(instance: Any, created: bool, **_: Any) -> None:  # noqa: FBT001
@@ -37,3 +40,15 @@ def give_default_document(instance: Any, created: bool, **_: Any) -> None:  # no
 
     if created:
         org_default(instance)
+
+
+def tell_version(instance: Any, **_: Any) -> None:
+    document = instance.document
+    tenant = document.tenant.uid if document.tenant else ""
+    data = {"document": document.uid, "number": instance.number}
+    tell("config", "version", document.uid, tenant=tenant, data=data)
+
+
+def tell_revision(instance: Any, **_: Any) -> None:
+    """To each tenant whose own document says it, or a layer below, or a preset."""
+    tell("config", "effective", tenant=instance.tenant.uid, data={"number": instance.number})

@@ -9,6 +9,7 @@ import time
 
 from controlplane.jobs.models import JobRun
 from controlplane.jobs.registry import Job
+from controlplane.topics import tell
 
 log = logging.getLogger("headrace.jobs")
 PROCESS = secrets.token_hex(8)
@@ -60,6 +61,7 @@ def _finished(job: Job, now: int, result: str, duration_ms: int) -> None:
         result=result[:TEXT_MAX],
         error="",
     )
+    tell("job", "done", job.name, data={"task": job.name})
 
 
 def _failed(job: Job, now: int, error: Exception) -> None:
@@ -74,3 +76,4 @@ def _failed(job: Job, now: int, error: Exception) -> None:
         # The type alone: the text of an error may quote what it was about.
         error=type(error).__name__[:TEXT_MAX],
     )
+    tell("job", "failed", job.name, data={"task": job.name})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass, replace
 from http import HTTPStatus
 from importlib import import_module
@@ -21,20 +20,24 @@ from controlplane.accounts.problems import AmbiguousNameError
 from controlplane.accounts.scopes import Scope
 from controlplane.arrivals import machine_of, scope_of_session
 from controlplane.live.subscriber import Subscriber, View
+from controlplane.telemetry.models import ComponentBucket
+from controlplane.topics import Topic, named, topic_of
+from dataplane.core.components import components
 
 READ = "telemetry:read"
-MOST_TOPICS = 16
+MOST_TOPICS = 20
 WINDOWS_S = (3600, 300, 900, 21_600, 86_400, 604_800, 2_592_000)
-TOPIC = re.compile(r"[a-z_]{1,32}(\.[^\s,\x00-\x1f]{1,167})?")  # a session's name is its client's
+LONGEST_TOPIC = 200
 
 
 class RefusedError(Exception):
     """Answered instead of a stream."""
 
-    def __init__(self, status: HTTPStatus, code: str) -> None:
+    def __init__(self, status: HTTPStatus, code: str, detail: str = "") -> None:
         super().__init__(code)
         self.status = status
         self.code = code
+        self.detail = detail
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +62,7 @@ def reader_of(asked: Asked) -> Subscriber:
 
 def view_of(scope: Scope, asked: Asked, *, raw: bool = False) -> View:
     """The tenants and topics that were asked for, if all of them may be seen."""
-    check_topics(asked.topics)
+    check_topics(asked.topics, scope)
     view = View(None, asked.topics, asked.window_s, raw, scope)
     if not any(READ in grant.permissions for grant in scope.grants):
         raise RefusedError(HTTPStatus.FORBIDDEN, "auth.role_missing")
@@ -81,10 +84,31 @@ def _tenant(scope: Scope, named: str) -> Tenant | None:
         raise RefusedError(refused.status, refused.code) from None
 
 
-def check_topics(topics: frozenset[str]) -> None:
-    is_wrong = any(not TOPIC.fullmatch(topic) for topic in topics)
-    if not topics or len(topics) > MOST_TOPICS or is_wrong:
-        raise RefusedError(HTTPStatus.BAD_REQUEST, "live.topics")
+def check_topics(topics: frozenset[str], scope: Scope) -> None:
+    """RefusedError names the first that nobody publishes, or that takes more than `scope` has."""
+    if not topics or len(topics) > MOST_TOPICS:
+        said = f"Name 1 to {MOST_TOPICS} topics: {named()}."
+        raise RefusedError(HTTPStatus.BAD_REQUEST, "live.topics", said)
+    for asked in sorted(topics):
+        topic = topic_of(asked)
+        if topic is None or not _exists(topic, asked, scope):
+            said = f"There is no topic {asked[:LONGEST_TOPIC]!r}. There are {named()}."
+            raise RefusedError(HTTPStatus.BAD_REQUEST, "live.unknown_topic", said)
+        if topic.takes != READ and not scope.may(topic.takes, None):
+            said = f"The topic {asked} takes the permission {topic.takes}."
+            raise RefusedError(HTTPStatus.FORBIDDEN, "auth.role_missing", said)
+
+
+def _exists(topic: Topic, asked: str, scope: Scope) -> bool:
+    """Whether there is what a topic of one thing names; a session may be about to begin."""
+    thing = asked.partition(".")[2]
+    if topic.name == "component":
+        is_built = thing in components()
+        return is_built or ComponentBucket.objects.filter(component=thing).exists()
+    if topic.name == "session":
+        tenant, _, session = thing.partition(".")
+        return bool(session) and _tenant(scope, tenant) is not None
+    return True
 
 
 def still_open(sids: frozenset[str]) -> frozenset[str]:

@@ -46,9 +46,10 @@ def _own_key(message: Message) -> str:
 
 
 def _figures(view: View, messages: Sequence[Message]) -> Iterator[Frame]:
+    is_alone = sum(topic.startswith(COMPONENT) for topic in view.topics) == 1
     for topic in dict.fromkeys(message.topic for message in messages):
         about = [message for message in messages if message.topic == topic]
-        if topic.startswith(COMPONENT) and len(view.topics) == 1:
+        if topic.startswith(COMPONENT) and is_alone:
             yield from _component(view, topic, about)
         elif topic == OVERVIEW:
             yield from _overview(view, about)

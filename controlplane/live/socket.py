@@ -231,7 +231,8 @@ class LiveSocket(AsyncWebsocketConsumer):
         if refused.status in code:
             await self.close(code[refused.status])
         else:
-            await self._say("error", code=refused.code)
+            detail = {"detail": refused.detail} if refused.detail else {}
+            await self._say("error", code=refused.code, **detail)
 
     async def _say(self, op: str, **facts: object) -> None:
         await self.send(text_data=msgspec.json.encode({"op": op, **facts}).decode())

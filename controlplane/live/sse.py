@@ -146,7 +146,8 @@ async def _end(send: Send) -> None:
 
 
 async def _refuse(send: Send, refused: RefusedError) -> None:
-    body = msgspec.json.encode({"status": refused.status.value, "code": refused.code})
+    said = {"status": refused.status.value, "code": refused.code, "detail": refused.detail}
+    body = msgspec.json.encode({name: value for name, value in said.items() if value})
     headers = [
         (b"content-type", b"application/problem+json"),
         (b"cache-control", b"no-store"),

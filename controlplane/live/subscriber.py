@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 
 from controlplane.accounts.scopes import NOBODY, Scope
 from controlplane.live.messages import Frame, Message, control
+from controlplane.topics import topic_of
 
 MOST_WAITING = 64
 
@@ -29,7 +30,11 @@ class View:
     tenant: str = field(default="", compare=False)
 
     def sees(self, message: Message) -> bool:
-        return message.topic in self.topics and self.sees_tenant(message.tenant)
+        if message.topic not in self.topics:
+            return False
+        topic = topic_of(message.topic)
+        is_for_all = topic is not None and topic.is_common and not message.tenant
+        return is_for_all or self.sees_tenant(message.tenant)
 
     def sees_tenant(self, tenant: str) -> bool:
         return self.tenants is None or tenant in self.tenants

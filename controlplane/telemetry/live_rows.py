@@ -8,11 +8,16 @@ from __future__ import annotations
 import json
 from collections.abc import Iterable, Iterator
 
+from django.db import transaction
 from django.db.models import Max
 
+from controlplane.databases import TELEMETRY, Turn, take_turn
+from controlplane.telemetry import hooks
 from controlplane.telemetry.inserting import Row, insert
 from controlplane.telemetry.models import LiveEvent
+from controlplane.telemetry.queries.windows import now_ms
 from controlplane.telemetry.resolutions import RESOLUTIONS, bucket_of
+from controlplane.topics import Said
 from dataplane.core.uplink import Delta, RequestRow
 
 RING = 20_000
@@ -23,7 +28,22 @@ def tell(deltas: Iterable[Delta], rows: Iterable[tuple[int, RequestRow]], *, now
     """In the transaction of the batch; deltas and rows by our clock."""
     events = (*_moved(deltas, now), *_turns(rows, now))
     told = {(event["topic"], event["key"], event["tenant_uid"]): event for event in events}
-    insert(LiveEvent, list(told.values()))
+    _insert(list(told.values()))
+
+
+def append(said: Iterable[Said]) -> None:
+    """What features told, in a transaction of its own."""
+    now = now_ms()
+    with transaction.atomic(using=TELEMETRY):
+        take_turn(Turn.REPORTS, TELEMETRY)  # or a stream would read past what is not committed yet
+        _insert(
+            [_event(one.topic, one.type, one.key, one.tenant, dict(one.data), now) for one in said]
+        )
+    hooks.told()
+
+
+def _insert(told: list[Row]) -> None:
+    insert(LiveEvent, told)
     newest = LiveEvent.objects.aggregate(seq=Max("seq"))["seq"] or 0
     if told and newest % TRIM_EVERY < len(told):
         LiveEvent.objects.filter(seq__lte=newest - RING).delete()

@@ -4,6 +4,9 @@
 //
 //   <span class="live" id="live" data-stream="/live/stream?topics=…" data-cursor="81234">Live</span>
 //
+// Alarms are in the frame of every page, so that every page reads their topic; one without a word
+// that says Live may name others on its body: <body data-stream="/live/stream" data-topics="node">.
+//
 // The page is complete before the stream opens, at the cursor that was read before its figures.
 // A message writes texts into leaf nodes by id, or replaces one bucket of a chart. A region with
 // data-reread is read anew from the page's own address when numbers are not enough: after a gap,
@@ -18,11 +21,19 @@ const LONGEST_WAIT_MS = 30_000, FIRST_WAIT_MS = 500;
 const SILENCE_MS = 45_000;      // two beats of the server and a little
 const REREAD_MS = 5_000;        // figures that are not in a message are this old at most
 
+const ALARM = "alarm";
+const address = new URL(live?.dataset.stream ?? document.body.dataset.stream, location.href);
+// What the page itself shows: a message of another topic is no reason to read it anew.
+const shown = new Set((address.searchParams.get("topics") ?? document.body.dataset.topics ?? "").split(",").filter(Boolean));
+const tenant = document.body.dataset.tenant;
+address.searchParams.set("topics", [...new Set([...shown, ALARM])].join(","));
+if (tenant) address.searchParams.set("tenant", tenant);
+
 let source = null;              // the EventSource that is open or opening
 let cursor = live?.dataset.cursor ?? "";
 let wait = FIRST_WAIT_MS, timer = 0, silence = 0;
 let isLive = false, isHeld = false;   // held: paused by the reader
-const opens = Boolean(live?.dataset.stream && window.EventSource);
+const opens = Boolean(window.EventSource);
 
 // ---- the indicator: a word beside the dot, never the dot alone
 
@@ -40,7 +51,6 @@ function say(state, words) {
 function connect() {
   clearTimeout(timer);
   source?.close();
-  const address = new URL(live.dataset.stream, location.href);
   if (cursor !== "") address.searchParams.set("cursor", cursor);
   source = new EventSource(address);
   for (const kind of ["hello", "tiles", "bucket", "changed", "resync", "bye", "beat"]) {
@@ -54,10 +64,11 @@ function heard(kind, event) {
   silence = setTimeout(lost, SILENCE_MS);
   if (event.lastEventId) cursor = event.lastEventId;
   const said = JSON.parse(event.data);
-  if (kind === "hello") { wait = FIRST_WAIT_MS; say("live", "Live"); if (said.seq < Number(cursor)) cursor = String(said.seq); }
+  if (kind === "hello") { wait = FIRST_WAIT_MS; say("live", "Live"); ring(); if (cursor === "" && shown.size) rereadSoon(); if (said.seq < Number(cursor)) cursor = String(said.seq); }
   if (kind === "tiles") later(() => write(said.data));
   if (kind === "bucket") later(() => draw(said));
-  if (kind === "changed") rereadSoon();
+  if (kind === "changed" && said.topic === ALARM) ring();
+  if (kind === "changed" && shown.has(said.topic)) rereadSoon();
   if (kind === "resync") { cursor = String(said.seq); isMissing = true; reread(); }
   if (kind === "bye") { if (said.reason === "signed_out") location.reload(); else lost(); }
 }
@@ -69,11 +80,16 @@ function lost() {
   source = null;
   if (document.hidden || isHeld) return;
   if (navigator.onLine === false || wait >= LONGEST_WAIT_MS) say("offline", `Offline since ${clock()}`);
-  else if (live.dataset.state !== "offline") say("reconnecting", `Reconnecting (${Math.ceil(wait / 1000)} s)`);
+  else if (live?.dataset.state !== "offline") say("reconnecting", `Reconnecting (${Math.ceil(wait / 1000)} s)`);
   clearTimeout(timer);
   timer = setTimeout(connect, wait * (0.75 + Math.random() / 2));
   wait = Math.min(LONGEST_WAIT_MS, wait * 2);
   isMissing = true;
+}
+
+/** The frame's own: the count of open alarms and the lines of those that are critical. */
+function ring() {
+  htmx.trigger("#bell-poll", "told");
 }
 
 // ---- what a message changes; a frame of the screen takes all of them together
@@ -170,11 +186,12 @@ function tellNewer(pill, fresh) {
 // ---- polling, where there is no stream: a request by the clock has no event behind it
 
 const isPolled = (element) => element.matches("[hx-trigger*='again']");
+const isTold = (element) => isPolled(element) || element.matches("[hx-trigger*='told']");
 
 document.addEventListener("htmx:beforeRequest", (event) => {
   const isByClock = !event.detail.requestConfig.triggeringEvent;
   if (isHeld && isPolled(event.detail.elt)) event.preventDefault();
-  else if (isByClock && isPolled(event.detail.elt) && source && isLive) event.preventDefault();
+  else if (isByClock && isTold(event.detail.elt) && source && isLive) event.preventDefault();
 });
 document.addEventListener("htmx:afterRequest", (event) => {
   if (!isPolled(event.detail.elt) || (source && isLive)) return;
@@ -192,7 +209,7 @@ function rest() {
 }
 
 document.addEventListener("visibilitychange", () => {
-  if (!live || isHeld) return;
+  if (isHeld) return;
   if (document.hidden) rest();
   else {
     isMissing = true;
@@ -218,7 +235,7 @@ addEventListener("online", () => { if (opens) { wait = FIRST_WAIT_MS; isMissing 
 addEventListener("pagehide", () => source?.close());
 
 if (opens && !document.hidden) connect();
-else if (live && !opens && document.querySelector("[data-reread]")) {
+else if (!opens && document.querySelector("[data-reread]")) {
   say("live", "Live");
   setInterval(() => { isMissing = true; reread(); }, REREAD_MS);
 }

@@ -223,8 +223,10 @@ async def test_a_foreign_tenant_is_absent_like_an_unknown_one(
     ("url", "status"),
     [
         pytest.param("/live/stream", 400, id="no topic"),
-        pytest.param("/live/stream?topics=%0d%0a", 400, id="no name of a topic"),
-        pytest.param("/live/stream?topics=" + "a," * 15 + "b,c,d", 200, id="the same topic twice"),
+        pytest.param("/live/stream?topics=alarms", 400, id="no name of a topic"),
+        pytest.param(
+            "/live/stream?topics=" + "alarm," * 30 + "node", 200, id="the same topic twice"
+        ),
         pytest.param("/live/elsewhere", 404, id="another path"),
     ],
 )

@@ -12,6 +12,7 @@ from django.core.management.base import BaseCommand, CommandError, CommandParser
 from controlplane.alarms.rules import RULES
 from controlplane.api.application import api
 from controlplane.api.described import as_text
+from controlplane.topics import TOPICS
 from dataplane.core import document_reference, reference
 from dataplane.core.components import components
 from dataplane.core.wire.refusal import REFUSALS
@@ -45,6 +46,7 @@ def singles() -> dict[str, str]:
         "document.md": document_reference.page(components()),
         "alarms.md": alarms_page(),
         "refusals.md": refusals_page(),
+        "topics.md": topics_page(),
     }
 
 
@@ -70,6 +72,21 @@ def refusals_page() -> str:
     ]
     head = ("`x-cg-error`", "status", "message", "worth another try")
     return table_page("Refusals of the gateway", head, rows)
+
+
+def topics_page() -> str:
+    """What `/live/stream` and `/ws/v1/live` may be asked for."""
+    rows = [
+        (
+            f"`{one.name}.{one.of}`" if one.of else f"`{one.name}`",
+            ", ".join(f"`{kind}`" for kind in one.types),
+            one.tells,
+            f"`{one.takes}`",
+        )
+        for one in TOPICS.values()
+    ]
+    head = ("topic", "types", "tells", "takes")
+    return table_page("Topics of the live streams", head, rows)
 
 
 def table_page(title: str, head: tuple[str, ...], rows: Iterable[tuple[str, ...]]) -> str:
