@@ -17,7 +17,6 @@ from dataplane.adapters.snapshot_file import FileSource, FixedSource
 from dataplane.adapters.uplink_http import HttpSink
 from dataplane.core.config import single
 from dataplane.core.config.problems import ConfigError
-from dataplane.core.config.resource import Source
 from dataplane.settings import Settings, SettingsError, from_environment
 
 __all__ = ["Node", "application"]
@@ -29,10 +28,14 @@ def _standalone() -> Node:
     settings = from_environment()
     logs.configure(settings.log_level)
     sink = HttpSink(settings.report_url, settings.report_token) if settings.report_url else None
-    return Node(settings, _source(settings), sink=sink)
+    source = _source(settings)
+    node = Node(settings, source, sink=sink)
+    if node.uplink is not None:
+        source.on_answers = node.uplink.answer
+    return node
 
 
-def _source(settings: Settings) -> Source:
+def _source(settings: Settings) -> FixedSource:
     if settings.document is None:
         return FileSource(settings.snapshot)
     try:

@@ -16,7 +16,7 @@ from django.db.models import F, Max, OuterRef, Subquery
 from controlplane.alarms.models import Severity
 from controlplane.alarms.sightings import Sighting
 from controlplane.alarms.windows import Window
-from controlplane.fleet import running
+from controlplane.fleet import presence, running
 from controlplane.fleet.models import NodeAck, PublishedResource
 from controlplane.telemetry.models import NodeStream
 from controlplane.telemetry.sequence import SKEW_MAX_MS
@@ -98,10 +98,12 @@ def silent(_counted: list[Window], now: datetime) -> Iterator[Sighting]:
     that nobody did stays open.
     """
     now_ms = int(now.timestamp() * 1000)
-    newest = NodeStream.objects.values("node_id").annotate(heard_at=Max("last_at"))
+    newest = NodeStream.objects.values("node_id").annotate(
+        heard_at=Max("last_at"), left_at=Max("stopped_at")
+    )
     for row in newest.order_by("node_id"):
         quiet_ms = now_ms - row["heard_at"]
-        if quiet_ms > SILENT_MS:
+        if row["left_at"] != row["heard_at"] and quiet_ms > SILENT_MS:
             yield Sighting(
                 rule="node_offline",
                 at=now,
@@ -174,10 +176,14 @@ def refusals(_counted: list[Window], now: datetime) -> Iterator[Sighting]:
 
 
 def refused_newest() -> list[NodeAck]:
+    """By processes that may live; the last answer of each node to each of them."""
     newest = PublishedResource.objects.filter(type=OuterRef("type"), name=OuterRef("name"))
-    return list(
+    found = list(
         NodeAck.objects.filter(status=NodeAck.Status.NACK)
         .annotate(newest=Subquery(newest.values("version")[:1]))
         .filter(version=F("newest"))
         .order_by("id")
     )
+    living = presence.heard().of(found) if found else set()
+    by_node = {(ack.node_id, ack.type, ack.name): ack for ack in found if ack.process in living}
+    return list(by_node.values())

@@ -64,6 +64,13 @@ def has_open_loss(scope: Scope, tenant: str = "") -> bool:
     return found.exclude(state=Alarm.State.RESOLVED).exists()
 
 
+def tenants_with_loss(scope: Scope) -> frozenset[str]:
+    """Uids of the tenants with such an alarm; one statement."""
+    lost = [rule.key for rule in RULES.values() if rule.is_loss]
+    found = visible(scope).filter(rule__in=lost).exclude(state=Alarm.State.RESOLVED)
+    return frozenset(filter(None, found.values_list("tenant__uid", flat=True)))
+
+
 def alarms(scope: Scope, wanted: AlarmFilter) -> AlarmPage:
     """Newest first by when they began."""
     found = visible(scope).filter(_wanted(wanted))

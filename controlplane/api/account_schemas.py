@@ -184,7 +184,7 @@ class InvitationLink(InvitationOut):
 
 
 class KeyOut(BaseModel):
-    """last_used_at: since the node started, null when it was not."""
+    """last_used_at: as nodes reported it, null when none did."""
 
     uid: str
     label: str

@@ -29,7 +29,7 @@ KEYS, AGENT_KEYS = "/tenants/{uid}/keys", "/tenants/{uid}/agent-keys"
 )  # fmt: skip
 def list_keys(request: HttpRequest, uid: str) -> dict[str, Any]:
     """Live keys first, then revoked and expired ones."""
-    return {"items": [shown.key(row) for row in keys_of(tenant_of(request, uid, WRITE))]}
+    return {"items": shown.keys(keys_of(tenant_of(request, uid, WRITE)))}
 
 
 @operation(
@@ -82,7 +82,7 @@ def _key(request: HttpRequest, uid: str, key: str) -> DataPlaneKey:
 def list_agent_keys(request: HttpRequest, uid: str) -> dict[str, Any]:
     """Provider keys of agents that stand for the tenant."""
     rows = agent_keys_of(tenant_of(request, uid, WRITE))
-    return {"items": [shown.agent_key(row) for row in rows]}
+    return {"items": shown.agent_keys(rows)}
 
 
 @operation(

@@ -19,7 +19,6 @@ from controlplane.api.targets import document_named
 from controlplane.configs import visible
 from controlplane.configs.models import Plan
 from controlplane.configs.plans import Proposal, apply_plan, make_plan
-from controlplane.configs.queries import acknowledged
 
 router = Router(tags=["plans"])
 WRITE = "rollout:write"
@@ -77,7 +76,7 @@ def apply(request: HttpRequest, uid: str) -> schemas.Applied:
         plan=plan.uid,
         versions=[shown.version(version) for version in versions],
         acknowledgements={
-            tenant.uid: shown.acknowledgement(acknowledged(tenant))
+            tenant.uid: shown.acknowledgement(tenant)
             for tenant in tenants
             if tenant is not None and not is_dry
         },

@@ -170,13 +170,19 @@ class DocumentOut(BaseModel):
 
 
 class Acknowledged(BaseModel):
-    """status: ack, nack or pending; version: of the published resource."""
+    """status: ack, nack or pending; version: of the published resource.
+
+    nodes: how many answered. waiting: ids of nodes that have not; apart: of those that serve a
+    bundle of their own and do not follow.
+    """
 
     status: str
     version: int
     nodes: int
     serving: int | None
     problems: list[Json]
+    waiting: list[str] = []
+    apart: list[str] = []
 
 
 class Saved(BaseModel):

@@ -21,9 +21,8 @@ from controlplane.configs.models import (
     Plan,
 )
 from controlplane.configs.plans import etag_of
-from controlplane.configs.queries import acknowledged
 from controlplane.configs.reports import Report
-from controlplane.fleet.queries import Acknowledgement
+from controlplane.fleet import queries as fleet
 
 
 def version(row: ConfigVersion) -> schemas.VersionOut:
@@ -83,17 +82,21 @@ def document(request: HttpRequest, row: ConfigDocument) -> schemas.DocumentOut:
 def saved(row: ConfigVersion, *, unchanged: bool, is_dry: bool) -> schemas.Saved:
     """With what the nodes of a tenant say to it; nobody is asked about a dry run."""
     tenant = row.document.tenant
-    told = acknowledgement(acknowledged(tenant)) if tenant and not is_dry else None
+    told = acknowledgement(tenant) if tenant and not is_dry else None
     return schemas.Saved(unchanged=unchanged, version=version_text(row), acknowledgement=told)
 
 
-def acknowledgement(found: Acknowledgement) -> schemas.Acknowledged:
+def acknowledgement(of: Tenant) -> schemas.Acknowledged:
+    """What the nodes say to its newest version, waited for a moment."""
+    found = fleet.acknowledgement(of, waits=True)
     return schemas.Acknowledged(
         status=found.status,
         version=found.version,
         nodes=found.nodes,
         serving=found.serving,
         problems=list(found.problems),
+        waiting=list(found.waiting),
+        apart=list(found.apart),
     )
 
 

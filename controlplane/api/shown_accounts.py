@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable, Mapping
 from datetime import datetime
 from typing import Any
 
@@ -21,7 +22,8 @@ from controlplane.accounts.vault import SecretRow
 from controlplane.accounts.websessions import SignedIn
 from controlplane.api import account_schemas as schemas
 from controlplane.api.schemas import ms
-from controlplane.fleet import running
+from controlplane.telemetry.models import CredentialUse
+from controlplane.telemetry.queries import uses
 
 ETAG_CHARACTERS = 12
 
@@ -64,7 +66,14 @@ def _uids(row: Membership | Invitation) -> list[str]:
     return sorted(tenant.uid for tenant in row.tenants.all())
 
 
-def key(row: DataPlaneKey) -> dict[str, Any]:
+def keys(rows: Iterable[DataPlaneKey]) -> list[dict[str, Any]]:
+    found = list(rows)
+    seen = uses(row.principal for row in found)
+    return [key(row, seen) for row in found]
+
+
+def key(row: DataPlaneKey, seen: Mapping[str, CredentialUse] | None = None) -> dict[str, Any]:
+    """seen: uses by principal, looked up where they are not given."""
     return {
         "uid": row.uid,
         "label": row.label,
@@ -73,19 +82,33 @@ def key(row: DataPlaneKey) -> dict[str, Any]:
         "created_at": ms(row.created_at),
         "expires_at": _moment(row.expires_at),
         "revoked_at": _moment(row.revoked_at),
-        "last_used_at": _used(row),
+        "last_used_at": _used(row, seen),
     }
 
 
-def agent_key(row: AgentKeyBinding) -> schemas.AgentKeyOut:
+def agent_keys(rows: Iterable[AgentKeyBinding]) -> list[schemas.AgentKeyOut]:
+    found = list(rows)
+    seen = uses(row.principal for row in found)
+    return [agent_key(row, seen) for row in found]
+
+
+def agent_key(
+    row: AgentKeyBinding, seen: Mapping[str, CredentialUse] | None = None
+) -> schemas.AgentKeyOut:
     return schemas.AgentKeyOut(
-        uid=row.uid, label=row.label, created_at=ms(row.created_at), last_used_at=_used(row)
+        uid=row.uid,
+        label=row.label,
+        created_at=ms(row.created_at),
+        last_used_at=_used(row, seen),
     )
 
 
-def _used(credential: DataPlaneKey | AgentKeyBinding) -> int | None:
-    found = running.arrival(credential.principal)
-    return int(found.last_at * 1000) if found else None
+def _used(
+    credential: DataPlaneKey | AgentKeyBinding, seen: Mapping[str, CredentialUse] | None
+) -> int | None:
+    known = uses([credential.principal]) if seen is None else seen
+    found = known.get(credential.principal)
+    return found.last_at if found else None
 
 
 def token(row: ApiToken) -> dict[str, Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 
@@ -11,11 +10,6 @@ from controlplane.configs.checking import checked_as, resolved
 from controlplane.configs.documents import document_of, layers_below, layers_of
 from controlplane.configs.merging import Merge, merge
 from controlplane.configs.models import ConfigDocument, ConfigVersion, EffectiveRevision
-from controlplane.fleet import running
-from controlplane.fleet.queries import Acknowledgement, acknowledgement
-
-ACK_WAIT_S = 2.0
-POLL_S = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,16 +69,3 @@ def lost_race(document: ConfigDocument, based_on: int, mine: str) -> Merge:
     below = layers_below(document)
     shown = below[-1].source if below else ""  # the text of whoever followed the layer below
     return merge(texts.get(based_on, shown), texts.get(max(numbers), shown), mine)
-
-
-def acknowledged(tenant: Tenant, *, within_s: float = ACK_WAIT_S) -> Acknowledgement:
-    """The nodes' answer to the newest publication, waited for while there is none yet.
-
-    Call it after the commit. Without a node in this process nobody is waited for.
-    """
-    deadline = time.monotonic() + (within_s if running.is_here() else 0.0)
-    found = acknowledgement(tenant)
-    while found.status == "pending" and time.monotonic() < deadline:
-        time.sleep(POLL_S)
-        found = acknowledgement(tenant)
-    return found

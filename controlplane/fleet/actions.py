@@ -4,13 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from datetime import UTC, datetime
+from functools import partial
 
 from django.db import transaction
 from django.utils import timezone
 
+from controlplane.audit.actions import Actor, Subject
+from controlplane.audit.actions import record as enter
+from controlplane.fleet import presence
 from controlplane.fleet.bodies import body_of
 from controlplane.fleet.hints import hint
 from controlplane.fleet.models import ChangeLog, NodeAck, PublishedResource
+from controlplane.fleet.spreading import collect
+from controlplane.topics import tell
 from dataplane.core.config import resource
 
 AUTH_SHARDS = "0123456789abcdef"
@@ -26,6 +32,7 @@ def publish(changed: Iterable[ResourceName], *, by: str) -> list[PublishedResour
     """
     written = [found for type_, name in changed if (found := _publish_one(type_, name, by))]
     if written:
+        transaction.on_commit(partial(collect, written))
         transaction.on_commit(hint)
     return written
 
@@ -63,22 +70,43 @@ def _locked_log() -> ChangeLog:
 
 
 @transaction.atomic
-def record_acks(acks: Sequence[resource.Ack]) -> None:
-    """Keep each node's last answer to each version."""
+def record_acks(acks: Sequence[resource.Ack], *, follows: bool = True) -> None:
+    """Keep each process's last answer to each version. follows: it takes new ones by itself."""
+    for process in {(ack.node_id, ack.boot_id) for ack in acks}:
+        _forget_earlier_lives(*process)
     for ack in acks:
-        _record(ack)
+        _record(ack, follows=follows)
 
 
-def _record(ack: resource.Ack) -> None:
+def _forget_earlier_lives(node_id: str, boot_id: str) -> None:
+    """What processes of the node answered that have ended, when a new one begins."""
+    rows = NodeAck.objects.filter(node_id=node_id)
+    if not rows.filter(boot_id=boot_id).exists():
+        gone = [boot for node, boot in presence.heard().ended if node == node_id]
+        rows.filter(boot_id__in=gone).delete()
+
+
+@transaction.atomic
+def forget_node(node_id: str, *, by: Actor | None) -> None:
+    """One that left and does not come back: what it answered is forgotten. If it is heard again,
+    it is there again.
+    """
+    NodeAck.objects.filter(node_id=node_id).delete()
+    enter("node.remove", Subject(node_id, node_id), by)
+    tell("node", "state", node_id, data={"node": node_id})
+
+
+def _record(ack: resource.Ack, *, follows: bool) -> None:
     epoch, version = ack.serving or (None, None)
     NodeAck.objects.update_or_create(
         node_id=ack.node_id,
+        boot_id=ack.boot_id,
         type=ack.type,
         name=ack.name,
         epoch=ack.epoch,
         version=ack.version,
         defaults={
-            "boot_id": ack.boot_id,
+            "follows": follows,
             "hash": ack.hash,
             "status": ack.status,
             "serving_epoch": epoch,

@@ -47,7 +47,10 @@ class PublishedResource(models.Model):
 
 
 class NodeAck(models.Model):
-    """A node's last answer to one version of one resource."""
+    """What a process of a node last answered to one version of one resource.
+
+    follows: it takes new versions by itself; a node that starts from a bundle does not.
+    """
 
     class Status(models.TextChoices):
         ACK = "ack"
@@ -67,11 +70,13 @@ class NodeAck(models.Model):
     warnings = models.JSONField(default=list)
     build_ms = models.FloatField(default=0.0)
     answered_at = models.DateTimeField()
+    follows = models.BooleanField(default=True)
 
     class Meta:
         constraints = (
             models.UniqueConstraint(
-                fields=("type", "name", "epoch", "version", "node_id"), name="ack_once_per_node"
+                fields=("type", "name", "epoch", "version", "node_id", "boot_id"),
+                name="ack_once_per_process",
             ),
             models.CheckConstraint(
                 condition=models.Q(status__in=("ack", "nack")), name="ack_status_is_known"
@@ -80,3 +85,7 @@ class NodeAck(models.Model):
 
     def __str__(self) -> str:
         return f"{self.node_id} {self.status} {self.type} {self.name} v{self.version}"
+
+    @property
+    def process(self) -> tuple[str, str]:
+        return self.node_id, self.boot_id

@@ -7,7 +7,10 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, Protocol
 
+from controlplane.fleet import presence
 from controlplane.fleet.models import ChangeLog, NodeAck, PublishedResource
+from controlplane.fleet.published import as_resource
+from controlplane.fleet.spreading import spread, until_served
 from dataplane.core.config import resource
 
 
@@ -23,7 +26,8 @@ class Acknowledgement:
     """How the newest published version of a tenant fares.
 
     version: of the published resource, 0 when nothing is published. problems: the objects of
-    a nack (04 section 2.4). serving: the version the refusing node still answers with.
+    a nack (04 section 2.4). serving: the version the refusing node still answers with. nodes: how
+    many answered. waiting: ids of those that have not. apart: of those that serve their own bundle.
     """
 
     status: Literal["ack", "nack", "pending"]
@@ -32,14 +36,38 @@ class Acknowledgement:
     serving: int | None = None
     answered_at: datetime | None = None
     nodes: int = 0
+    waiting: Sequence[str] = ()
+    apart: Sequence[str] = ()
 
 
-def acknowledgement(tenant: Named) -> Acknowledgement:
-    """One refusing node makes it a nack, no answer yet makes it pending."""
+def acknowledgement(tenant: Named, *, waits: bool = False) -> Acknowledgement:
+    """One refusing node makes it a nack, one that has not answered makes it pending.
+
+    waits: for those, a moment; call it after the commit. Processes that have ended have no say.
+    """
     published = PublishedResource.objects.filter(type=resource.TENANT, name=tenant.uid).first()
     if published is None:
         return Acknowledgement("pending", 0)
-    answers = list(
+    found = until_served([published]) if waits else spread([published], presence.heard())
+    answers = _answers_to(published)
+    refused = [answer for answer in answers if answer.status == NodeAck.Status.NACK]
+    is_pending = bool(found.waiting) or not answers
+    telling = (refused or answers)[-1] if answers else None
+    return Acknowledgement(
+        status="nack" if refused else "pending" if is_pending else "ack",
+        version=published.version,
+        problems=telling.errors if telling else (),
+        serving=telling.serving_version if telling else None,
+        answered_at=telling.answered_at if telling else None,
+        nodes=len({answer.node_id for answer in answers}),
+        waiting=found.waiting,
+        apart=found.apart,
+    )
+
+
+def _answers_to(published: PublishedResource) -> list[NodeAck]:
+    """To this version, by processes that may live, oldest first."""
+    found = list(
         NodeAck.objects.filter(
             type=published.type,
             name=published.name,
@@ -47,18 +75,8 @@ def acknowledgement(tenant: Named) -> Acknowledgement:
             version=published.version,
         ).order_by("answered_at", "id")
     )
-    if not answers:
-        return Acknowledgement("pending", published.version)
-    refused = [answer for answer in answers if answer.status == NodeAck.Status.NACK]
-    telling = (refused or answers)[-1]
-    return Acknowledgement(
-        status="nack" if refused else "ack",
-        version=published.version,
-        problems=telling.errors,
-        serving=telling.serving_version,
-        answered_at=telling.answered_at,
-        nodes=len(answers),
-    )
+    living = presence.heard().of(found) if found else set()
+    return [answer for answer in found if answer.process in living]
 
 
 def changes_since(cursor: int | None) -> resource.Discovery:
@@ -83,20 +101,3 @@ def published(type_: str, name: str) -> resource.Resource | None:
     """The newest version of one resource, as a node receives it."""
     row = PublishedResource.objects.filter(type=type_, name=name).first()
     return as_resource(row) if row else None
-
-
-def all_published() -> list[resource.Resource]:
-    return [as_resource(row) for row in PublishedResource.objects.order_by("sequence")]
-
-
-def as_resource(row: PublishedResource) -> resource.Resource:
-    envelope = resource.Envelope(
-        type=row.type,
-        name=row.name,
-        epoch=row.epoch,
-        version=row.version,
-        hash=row.hash,
-        issued_at=int(row.published_at.timestamp() * 1000),
-        published_by=row.published_by,
-    )
-    return resource.Resource(envelope, bytes(row.body))

@@ -8,20 +8,6 @@ from dataplane.core.config.imposed import Imposed
 from dataplane.core.effects import Recalled
 
 
-class Arrival(Protocol):
-    """How a credential has been used, as dataplane.adapters.arrivals says it."""
-
-    first_at: float
-    last_at: float
-    session: str
-    model: str
-    status: int
-
-
-class Arrivals(Protocol):
-    def of(self, principal: str) -> Arrival | None: ...
-
-
 class Uid(Protocol):
     @property
     def uid(self) -> str: ...
@@ -37,9 +23,6 @@ class RunningNode(Protocol):
 
     @property
     def settings(self) -> Settings: ...
-
-    @property
-    def arrivals(self) -> Arrivals: ...
 
     def stats(self, tenant: str | None) -> dict[str, Any]: ...
 
@@ -76,11 +59,6 @@ def original(tenant_uid: str, session: str, marker_id: str) -> Recalled | None:
 def imposed() -> tuple[Imposed, ...]:
     """What the node's environment sets above every document; nothing without a node here."""
     return _running[0].settings.imposed if _running else ()
-
-
-def arrival(principal: str) -> Arrival | None:
-    """The use of a credential since the node started; None without one, or without a node."""
-    return _running[0].arrivals.of(principal) if _running else None
 
 
 def is_here() -> bool:

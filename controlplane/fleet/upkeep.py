@@ -16,6 +16,7 @@ log = logging.getLogger("headrace.upkeep")
 
 Step = Callable[[datetime], object]
 _steps: list[Step] = []
+_ran_at: list[datetime] = []
 
 
 def register(step: Step) -> None:
@@ -24,11 +25,19 @@ def register(step: Step) -> None:
         _steps.append(step)
 
 
+def ran_at() -> datetime | None:
+    """When this process last went through the steps; None where none does."""
+    return _ran_at[0] if _ran_at else None
+
+
 def run() -> None:
     """Every step; one that the database refuses is tried again the next time."""
-    now = timezone.now()
+    now, all_done = timezone.now(), True
     for step in _steps:
         try:
             step(now)
         except DatabaseError:
+            all_done = False
             log.warning("upkeep.postponed", exc_info=True)
+    if all_done:
+        _ran_at[:] = [now]

@@ -14,7 +14,9 @@ MISSED_MAX = 3
 
 @dataclass(frozen=True, slots=True)
 class JobRow:
-    """Times in ms, None for never. is_late: it missed MISSED_MAX of its turns."""
+    """Times in ms, None for never. is_late: it missed MISSED_MAX of its turns. One that never ran
+    has them from when it was first expected.
+    """
 
     task: str
     every_s: int
@@ -26,6 +28,7 @@ class JobRow:
     is_late: bool
     result: str
     error: str
+    runs: int
 
 
 def job_rows(now: int | None = None) -> Sequence[JobRow]:
@@ -48,6 +51,7 @@ def job_rows(now: int | None = None) -> Sequence[JobRow]:
                 is_late=now > late_at,
                 result=row.result,
                 error=row.error,
+                runs=row.runs,
             )
         )
     return found

@@ -16,11 +16,10 @@ from controlplane.jobs.models import JobRun
 from controlplane.metrics.labels import TENANTS_MAX
 from controlplane.telemetry.files import bytes_used
 from controlplane.telemetry.models import NodeStream, TelemetryGap
-from controlplane.telemetry.queries import nodes
+from controlplane.telemetry.queries import NODE_STATES, nodes
 from dataplane.core.config import resource
 
 HERE = "From the database, all tenants."
-NODE_STATES = ("synced", "pending", "stale", "nacked", "never_acked", "offline")
 
 
 def ingestion() -> Iterator[Metric]:

@@ -62,6 +62,7 @@ MIDDLEWARE = [
     "controlplane.ui.second_factor.FirstEnrol",
     "controlplane.ui.which_tenant.WhichTenant",
     "django.contrib.messages.middleware.MessageMiddleware",
+    "controlplane.spreading.ChangesReachNodes",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
     "django_htmx.middleware.HtmxMiddleware",
 ]

@@ -92,6 +92,9 @@ def _advance(stream: NodeStream, batch: Batch, received_at: int) -> None:
             rows=batch.dropped,
         )
     stream.last_at = max(stream.last_at, received_at)
+    stream.gauges = batch.gauges
+    if batch.is_last:
+        stream.stopped_at = stream.last_at
     stream.save()
 
 

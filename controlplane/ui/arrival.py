@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from controlplane.accounts.models import AgentKeyBinding, DataPlaneKey, Tenant
-from controlplane.fleet import running
-from controlplane.ui.figures import part
+from controlplane.telemetry.models import CredentialUse
+from controlplane.telemetry.queries import Window, uses
+from controlplane.telemetry.queries import turned_away as refusals
 from controlplane.ui.numerals import plural
+from controlplane.ui.session_rows import at
 from controlplane.ui.shown_text import visible
+
+HOUR_S = 3600
 
 TURNED_AWAY = {
     "no_provider_key": "no key of the provider came with it",
@@ -26,7 +31,7 @@ TURNED_AWAY = {
 
 @dataclass(frozen=True, slots=True)
 class Use:
-    """A credential's first request since the node started, and the time of its last one."""
+    """A credential's first request, and the time of its last one, on whichever node."""
 
     first_at: datetime
     last_at: datetime
@@ -35,27 +40,26 @@ class Use:
     status: int
 
 
-def use_of(credential: DataPlaneKey | AgentKeyBinding) -> Use | None:
-    """None as long as it has not been used, or no node runs in this process."""
-    found = running.arrival(credential.principal)
-    if found is None:
-        return None
-    return Use(
-        datetime.fromtimestamp(found.first_at, UTC),
-        datetime.fromtimestamp(found.last_at, UTC),
-        found.session,
-        visible(found.model),
-        found.status,
-    )
+Uses = Mapping[str, Use]
 
 
-def turned_away(tenant: Tenant) -> dict[str, int]:
-    """Requests of the tenant that were refused since the node started, by reason."""
-    refused = part(running.stats(tenant.uid) or {}, "refused")
-    return {reason: count for reason, count in refused.items() if isinstance(count, int)}
+def uses_of(credentials: Iterable[DataPlaneKey | AgentKeyBinding]) -> Uses:
+    """By principal: of those that have been used, as nodes reported it; one statement."""
+    found = uses([credential.principal for credential in credentials])
+    return {principal: _use(row) for principal, row in found.items()}
 
 
-def in_words(since: int, counted: dict[str, int]) -> str:
+def _use(row: CredentialUse) -> Use:
+    first_at, last_at = at(row.first_at), at(row.last_at)
+    return Use(first_at, last_at, row.session_uid, visible(row.model), row.status)
+
+
+def turned_away(tenant: Tenant) -> Mapping[str, int]:
+    """Requests of the tenant that nodes refused within the last hour, by reason."""
+    return refusals(tenant.uid, Window.last(HOUR_S))
+
+
+def in_words(since: int, counted: Mapping[str, int]) -> str:
     """What was turned away after `since` requests had been; "" for nothing."""
     new = sum(counted.values()) - since
     if new <= 0:

@@ -14,7 +14,6 @@ from controlplane.configs import drafts, form_fields
 from controlplane.configs.actions import save_version
 from controlplane.configs.checking import checked_as
 from controlplane.configs.problems import StaleBaseError
-from controlplane.configs.queries import acknowledged
 from controlplane.ui import config_merge, form_controls, problem_rows
 from controlplane.ui.config_editor import WRITE, draft_shown, text_page, typed_base
 from controlplane.ui.config_page import document_page
@@ -122,8 +121,6 @@ def _saved(request: PersonRequest, found: Opened, text: str) -> HttpResponse:
     except ConfigError as refused:
         return _refused(request, found, refused, message)
     drafts.drop_draft(found.document, request.user)
-    if found.tenant:
-        acknowledged(found.tenant)
     tell_saved(request, found, version, before)
     return redirect("ui:config-form", found.handle)
 

@@ -15,7 +15,6 @@ from controlplane.configs.actions import save_version
 from controlplane.configs.checking import checked_as, context_of
 from controlplane.configs.models import ConfigDraft
 from controlplane.configs.problems import StaleBaseError
-from controlplane.configs.queries import acknowledged
 from controlplane.ui import config_merge, problem_rows
 from controlplane.ui.config_editor import (
     WRITE,
@@ -65,8 +64,6 @@ def save(request: PersonRequest, handle: str) -> HttpResponse:
     except ConfigError:
         return _kept(request, found, form=form, not_saved=True)
     drafts.drop_draft(found.document, request.user)
-    if found.tenant:
-        acknowledged(found.tenant)
     tell_saved(request, found, version, before)
     return redirect("ui:config-text", handle)
 

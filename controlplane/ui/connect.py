@@ -17,7 +17,7 @@ from controlplane.accounts.models import DataPlaneKey, Tenant, Upstream
 from controlplane.accounts.permissions import may
 from controlplane.accounts.queries import chosen_upstreams, visible_tenants
 from controlplane.digits import whole
-from controlplane.fleet import running
+from controlplane.fleet import presence
 from controlplane.ui import arrival, snippets
 from controlplane.ui.frame import PersonRequest, page
 from controlplane.ui.scope import Choice, handle
@@ -127,8 +127,8 @@ def _arrival(
     look = reverse("ui:first-request", args=[slug, key.uid])
     return {
         "shares_owner": same_owner.exists(),
-        "is_running": running.is_here(),
-        "use": arrival.use_of(key),
+        "is_running": bool(presence.heard().living),
+        "use": arrival.uses_of([key]).get(key.principal),
         "look": f"{look}?since={before}",
         "turned_away": arrival.in_words(before, counted),
     }

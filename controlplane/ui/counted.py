@@ -54,6 +54,9 @@ NAMED = (
     "observe_hypothetical_requests",
     "actual_baseline_tokens",
 )
+ANSWERED = ("sse_streamed", "sse_buffered")
+# Reported as sum and number: dataplane.adapters.uplink_rows.
+MEANS = ("sse_ttfb_ms", "sse_ttfb_ms_buffered")
 INVENTED = ("never_minted", "deleted")
 COMPONENT = {
     **{name: name for name in ("runs", "acted", "acted_fresh", "acted_replay", "reverted")},
@@ -106,7 +109,15 @@ def _stats(traffic: Traffic) -> Stats:
         "expand_unresolved_never_minted": sum(unresolved.get(name, 0) for name in INVENTED),
         "expand_unresolved_missing_by": {cause: unresolved.get(cause, 0) for cause in MISSING},
         "bypassed": _by_name(counts, "bypassed:"),
+        **{name: counts.get(name, 0) for name in ANSWERED},
+        **{f"{name}_avg": _mean(counts, name) for name in MEANS},
     }
+
+
+def _mean(counts: Mapping[str, int], name: str) -> float | None:
+    """In ms, over all processes; None where none was measured."""
+    number = counts.get(f"{name}_n", 0)
+    return counts.get(f"{name}_sum", 0) / number if number else None
 
 
 def _dollars(traffic: Traffic) -> Stats:

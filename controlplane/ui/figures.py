@@ -237,7 +237,7 @@ def latency(stats: Stats) -> tuple[LatencyRow, ...]:
         _latency(name, real(stats, mean), whole(stats, observed))
         for name, mean, observed in (
             ("First byte, streamed", "sse_ttfb_ms_avg", "sse_streamed"),
-            ("Last byte, buffered", "sse_ttfb_ms_avg_buffered", "sse_buffered"),
+            ("Last byte, buffered", "sse_ttfb_ms_buffered_avg", "sse_buffered"),
         )
     )
 

@@ -9,7 +9,7 @@ from django.utils import timezone
 
 from controlplane.accounts.models import AgentKeyBinding, DataPlaneKey, Tenant
 from controlplane.accounts.queries import agent_keys_of, keys_of
-from controlplane.ui.arrival import use_of
+from controlplane.ui.arrival import Use, uses_of
 from controlplane.ui.component_rows import Verdict
 
 LIVE = Verdict("live", "ok", "ok")
@@ -19,7 +19,7 @@ REVOKED = Verdict("revoked", "offline", "quiet")
 
 @dataclass(frozen=True, slots=True)
 class KeyRow:
-    """ended_at: since when it is not live; used_at: its last request that the node has seen."""
+    """ended_at: since when it is not live; used_at: its last request, as nodes reported it."""
 
     key: DataPlaneKey
     state: Verdict
@@ -38,12 +38,12 @@ class BindingRow:
 
 
 def key_rows(tenant: Tenant) -> list[KeyRow]:
-    now = timezone.now()
-    return [_row(key, now) for key in keys_of(tenant)]
+    now, found = timezone.now(), list(keys_of(tenant))
+    uses = uses_of(found)
+    return [_row(key, now, uses.get(key.principal)) for key in found]
 
 
-def _row(key: DataPlaneKey, now: datetime) -> KeyRow:
-    use = use_of(key)
+def _row(key: DataPlaneKey, now: datetime, use: Use | None) -> KeyRow:
     used_at = use.last_at if use else None
     if key.revoked_at is not None:
         return KeyRow(key, REVOKED, key.revoked_at, used_at)
@@ -54,5 +54,6 @@ def _row(key: DataPlaneKey, now: datetime) -> KeyRow:
 
 def binding_rows(tenant: Tenant) -> list[BindingRow]:
     found = agent_keys_of(tenant)
-    uses = [(binding, use_of(binding)) for binding in found]
-    return [BindingRow(binding, use.last_at if use else None) for binding, use in uses]
+    uses = uses_of(found)
+    used = [(binding, uses.get(binding.principal)) for binding in found]
+    return [BindingRow(binding, use.last_at if use else None) for binding, use in used]

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
 
+from controlplane.fleet.bundles import hashes
 from controlplane.fleet.models import NodeAck, PublishedResource
 from controlplane.telemetry.queries import NodeRow
 from controlplane.ui.component_rows import Verdict
@@ -19,10 +21,14 @@ STATES = {
     "pending": Verdict("pending", "wait", "quiet"),
     "stale": Verdict("stale", "watch", "watch"),
     "nacked": Verdict("refused", "no", "alarm"),
-    "never_acked": Verdict("never answered", "unknown", "watch"),
+    "apart": Verdict("serves another document", "watch", "watch"),
+    "unsaid": Verdict("does not say what it serves", "unknown", "quiet"),
     "draining": Verdict("draining", "pause", "quiet"),
     "offline": Verdict("offline", "offline", "watch"),
+    "left": Verdict("left", "offline", "quiet"),
 }
+GONE = frozenset({"offline", "left"})
+ELSEWHERE = Verdict("not in its bundle", "offline", "quiet")
 KINDS = {
     resource.TENANT: "tenant",
     resource.AUTH_INDEX: "keys",
@@ -49,6 +55,8 @@ class Shown:
     seen: Figure
     seen_at: datetime | None
     is_flagged: bool
+    is_gone: bool
+    is_apart: bool
 
 
 def node_rows(found: Sequence[NodeRow], here: Mapping[str, Any], now_ms: int) -> list[Shown]:
@@ -58,7 +66,7 @@ def node_rows(found: Sequence[NodeRow], here: Mapping[str, Any], now_ms: int) ->
 
 def _row(node: NodeRow, here: Mapping[str, Any], now_ms: int) -> Shown:
     is_here = here.get("node") == node.node_id
-    is_gone = node.state == "offline"
+    is_gone = node.state in GONE
     draining = is_here and bool(here.get("draining"))
     waited = node.oldest_unacked_at
     return Shown(
@@ -76,7 +84,9 @@ def _row(node: NodeRow, here: Mapping[str, Any], now_ms: int) -> Shown:
         dropped=count(node.dropped),
         seen=_seen(node.last_seen_at, now_ms),
         seen_at=at(node.last_seen_at) if node.last_seen_at else None,
-        is_flagged=node.state in {"nacked", "stale", "offline"},
+        is_flagged=node.state in {"nacked", "stale", "apart", "offline"},
+        is_gone=is_gone,
+        is_apart=node.state == "apart",
     )
 
 
@@ -99,11 +109,11 @@ def _seen(last_ms: int | None, now_ms: int) -> Figure:
 
 def headline_of(found: Sequence[NodeRow]) -> str:
     """It always says its denominator."""
-    online = [node for node in found if node.state != "offline"]
+    online = [node for node in found if node.state not in GONE]
     synced = [node for node in online if node.state == "synced"]
-    gone = len(found) - len(online)
+    gone = Counter(node.state for node in found if node.state in GONE)
     said = f"{len(synced)} of {plural(len(online), 'online node')} synced"
-    return f"{said}; {gone} offline." if gone else f"{said}."
+    return "; ".join([said, *(f"{number} {state}" for state, number in sorted(gone.items()))]) + "."
 
 
 @dataclass(frozen=True, slots=True)
@@ -125,7 +135,13 @@ def resource_rows(
     labels: Mapping[str, str],
 ) -> list[ResourceRow]:
     """Those that something is wrong with first. labels: of the tenants that may be named."""
-    rows = [_resource(row, acks.get((row.type, row.name)), labels) for row in published]
+    is_bundle = any(not ack.follows for ack in acks.values())
+    wanted = hashes({name for type_, name in acks if type_ == resource.TENANT}) if is_bundle else {}
+    rows = []
+    for row in published:
+        ack = acks.get((row.type, row.name))
+        found = _resource(row, ack, labels)
+        rows.append(_of_bundle(found, ack, wanted) if is_bundle else found)
     return sorted(rows, key=lambda row: (row.state.tone == "ok", row.kind, row.name))
 
 
@@ -146,6 +162,18 @@ def _resource(
         problem=_problem(ack) if is_newest and ack is not None else "",
         answered_at=ack.answered_at if ack else None,
     )
+
+
+def _of_bundle(
+    found: ResourceRow, ack: NodeAck | None, wanted: Mapping[tuple[str, str], str]
+) -> ResourceRow:
+    """Of a node that follows nobody. wanted: hashes of what a new bundle would hold."""
+    if ack is None:
+        return replace(found, state=ELSEWHERE)
+    if ack.status == NodeAck.Status.NACK:
+        return replace(found, state=STATES["nacked"], problem=_problem(ack))
+    is_same = ack.hash == wanted.get((ack.type, ack.name))
+    return replace(found, state=STATES["synced" if is_same else "apart"])
 
 
 def _running(ack: NodeAck | None) -> Figure:

@@ -4,19 +4,25 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from django.contrib import messages
 from django.contrib.auth.decorators import login_required
 from django.db.models import Q
 from django.http import Http404, HttpResponse
-from django.views.decorators.http import require_safe
+from django.shortcuts import redirect
+from django.urls import reverse
+from django.views.decorators.http import require_http_methods, require_safe
 
 from controlplane.accounts.scopes import Scope
 from controlplane.arrivals import scope_of_request
 from controlplane.fleet import running
 from controlplane.fleet.models import NodeAck, PublishedResource
 from controlplane.telemetry import queries as telemetry
+from controlplane.telemetry.actions import remove_node
 from controlplane.telemetry.queries.windows import now_ms
+from controlplane.ui.access import deployment_scope
+from controlplane.ui.asking import Crumb, Question, ask
 from controlplane.ui.frame import PersonRequest, page, release
-from controlplane.ui.node_rows import headline_of, node_rows, resource_rows
+from controlplane.ui.node_rows import GONE, headline_of, node_rows, resource_rows
 from controlplane.ui.panels import notes_of
 from dataplane.core.config import resource
 
@@ -52,8 +58,35 @@ def node(request: PersonRequest, node: str) -> HttpResponse:
         "imposed": running.imposed() if row.is_here else (),
         "resources": _resources(scope, node),
         "is_whole": scope.may("telemetry:read", None),
+        "may_remove": row.is_gone and scope.may("node:write", None),
     }
     return page(request, "nodes/node.html", context, here=HERE)
+
+
+@login_required
+@require_http_methods(["GET", "HEAD", "POST"])
+def remove(request: PersonRequest, node: str) -> HttpResponse:
+    """GET asks, POST does. A node that is heard again is there again."""
+    deployment_scope(request, "node:write")
+    found = next((row for row in telemetry.nodes() if row.node_id == node), None)
+    if found is None:
+        raise Http404
+    is_gone = found.state in GONE
+    if request.method == "POST" and is_gone:
+        remove_node(node, by=request.user)
+        messages.success(request, f"The node {node} is removed.", "ok")
+        return redirect(HERE)
+    question = Question(
+        title=f"Remove {node}?",
+        lede="It is no longer listed, and nothing waits for it. What it reported stays in every "
+        "figure. If it is heard again, it is listed again.",
+        act="Remove the node",
+        already="" if is_gone else "It is online; stop it first.",
+        crumbs=(Crumb("Nodes", reverse(HERE)), Crumb(node, reverse("ui:node", args=[node]))),
+        leave=reverse("ui:node", args=[node]),
+        here=HERE,
+    )
+    return ask(request, question)
 
 
 def _resources(scope: Scope, node: str) -> Sequence[object]:

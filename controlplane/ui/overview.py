@@ -16,7 +16,7 @@ from controlplane.accounts.models import Tenant
 from controlplane.accounts.permissions import may
 from controlplane.accounts.scopes import Scope as Reach
 from controlplane.alarms.queries import has_open_loss
-from controlplane.telemetry.queries import State, Window, traffic_ever
+from controlplane.telemetry.queries import State, Window, gauges, traffic_ever
 from controlplane.ui import figures, snippets
 from controlplane.ui.bell import bell
 from controlplane.ui.component_rows import component_rows
@@ -83,22 +83,38 @@ def shown_of(reach: Reach, window: Window, scope: Scope) -> Shown:
     """scope: the tenant on screen, or all of those that the person may see."""
     tenant = scope.chosen.uid if scope.chosen else ""
     found, node = counted(reach, window, tenant), scope.stats()
-    strip = _strip(found, node, is_open=has_open_loss(reach, tenant))
+    strip = _strip(found, node, scope=scope, is_open=has_open_loss(reach, tenant))
     return Shown(found, node, strip)
 
 
 HELD = ("stash_live", "stash_capacity")
 
 
-def _strip(found: Counted, node: Stats | None, *, is_open: bool) -> Safety:
-    """From what was reported; while that cannot be read, from the memory of the node."""
-    if found.state is State.UNKNOWN or (node is None and not found.stats):
-        return safety(node, has_open_loss=is_open)
-    # A store tells what it holds once it was written to: until then a new process says 0 for it.
-    known = node if node and figures.all_requests(node) else {}
-    held = {name: known[name] for name in HELD if name in known}
+def _strip(found: Counted, node: Stats | None, *, scope: Scope, is_open: bool) -> Safety:
+    """From what was reported. While that cannot be read, the memory of the node in this process
+    can tell of a loss, and rules none out.
+    """
+    if found.state is State.UNKNOWN:
+        return safety(node, is_whole=False, has_open_loss=is_open)
+    if node is None and not found.stats:
+        return safety(None, has_open_loss=is_open)
+    held = _held(scope, node)
     whole = not (found.covered.silent or found.covered.lost_batches)
     return safety({**found.stats, **held}, is_whole=whole, has_open_loss=is_open)
+
+
+def _held(scope: Scope, node: Stats | None) -> Stats:
+    """Of all stores. What one tenant has in them is not reported: of that a process can only speak
+    for itself, and says nothing beside others.
+    """
+    found = gauges()
+    if scope.sees_all and scope.chosen is None and found.processes:
+        known: Stats = found.values
+    else:
+        # A store tells what it holds once it was written to: until then a new process says 0.
+        is_alone = found.processes <= 1 and node is not None and figures.all_requests(node)
+        known = node if is_alone and node is not None else {}
+    return {name: known[name] for name in HELD if name in known}
 
 
 def figures_of(look: Look, seen: Shown) -> dict[str, object]:
@@ -123,7 +139,7 @@ def figures_of(look: Look, seen: Shown) -> dict[str, object]:
         "waterfall": waterfall(known),
         "untouched": figures.not_compacted(known),
         "within": figures.within(traffic),
-        "latency": figures.latency(seen.node or {}),
+        "latency": figures.latency(known),
     }
 
 

@@ -19,11 +19,13 @@ HERE = "ui:system"
 def system(request: PersonRequest) -> HttpResponse:
     deployment_scope(request, "system:read")
     found = checks(timezone.now())
+    counts, counts_are = node_counts()
     context = {
         "checks": found,
         "wrong": [check for check in found if check.verdict.tone in {"alarm", "watch"}],
         "databases": database_rows(),
         "jobs": list(job_rows()),
-        "counts": node_counts(),
+        "counts": counts,
+        "counts_are": counts_are,
     }
     return page(request, "system/system.html", context, here=HERE)

@@ -15,12 +15,12 @@ from django.db.models import Count
 
 from controlplane.accounts.models import Secret
 from controlplane.alarms.models import Channel, Delivery
-from controlplane.fleet import running
-from controlplane.jobs.models import JobRun
+from controlplane.fleet import running, upkeep
+from controlplane.jobs import queries as jobs
 from controlplane.telemetry.models import TelemetryGap
-from controlplane.telemetry.queries import nodes
+from controlplane.telemetry.queries import NodeRow, gauges, nodes
 from controlplane.ui.component_rows import Verdict
-from controlplane.ui.numerals import NO_DATA, UNKNOWN, Figure, count, duration, plural, share
+from controlplane.ui.numerals import NO_DATA, UNKNOWN, Figure, count, duration, plural, share, span
 from controlplane.ui.session_rows import at
 
 PASSES = Verdict("pass", "ok", "ok")
@@ -28,6 +28,8 @@ LOOK = Verdict("look", "watch", "watch")
 FAILS = Verdict("fail", "alarm", "alarm")
 NOT_KNOWN = Verdict("unknown", "unknown", "quiet")
 DISK_HIGH = 0.85
+STUCK_AFTER = timedelta(minutes=5)
+UNSEEN_S = 60.0
 SCALES = ((1 << 30, "GB"), (1 << 20, "MB"), (1 << 10, "kB"))
 
 
@@ -55,27 +57,37 @@ def _done(name: str, look: Callable[[datetime], tuple[Verdict, str]], now: datet
 
 def _node(_now: datetime) -> tuple[Verdict, str]:
     if not running.is_here():
-        return NOT_KNOWN, "No node runs in this process."
+        return NOT_KNOWN, "No node runs in the process that answers here."
     stats = running.stats(None) or {}
-    return PASSES, f"{stats.get('node', 'The node')} serves in this process."
+    return PASSES, f"{stats.get('node', 'The node')} serves in the process that answers here."
 
 
 def _reports(_now: datetime) -> tuple[Verdict, str]:
-    found = nodes()
+    found = _expected()
     heard = [node for node in found if node.state != "offline"]
     if not found:
-        return NOT_KNOWN, "No node has reported yet."
+        return NOT_KNOWN, "No node that should report is known."
     lag = max((node.lag_ms for node in heard), default=0)
     said = f"{len(heard)} of {plural(len(found), 'node')} report; the slowest {lag} ms late."
     return (PASSES if len(heard) == len(found) else LOOK), said
+
+
+def _expected() -> list[NodeRow]:
+    """Nodes that did not say that they end."""
+    return [node for node in nodes() if node.state != "left"]
 
 
 def _dropped(_now: datetime) -> tuple[Verdict, str]:
     found = nodes()
     dropped, missing = sum(n.dropped for n in found), sum(n.missing for n in found)
     gaps = TelemetryGap.objects.filter(kind="batches").count()
+    silent = [node.node_id for node in found if node.state == "offline"]
+    if not found:
+        return NOT_KNOWN, "No node has reported yet."
+    if silent and not (dropped or missing or gaps):
+        return NOT_KNOWN, f"What {', '.join(silent)} counted since the last report is not known."
     if not (dropped or missing or gaps):
-        return PASSES, "Every batch arrived, and no row was dropped."
+        return PASSES, f"Every batch of {plural(len(found), 'node')} arrived, and every row."
     return LOOK, (
         f"{plural(gaps, 'gap')} in the batches; {plural(dropped, 'row')} dropped by full queues or "
         f"past what a database holds; "
@@ -109,7 +121,9 @@ def _keys(_now: datetime) -> tuple[Verdict, str]:
     if unknown:
         return FAILS, f"Secrets are sealed with keys that are not here: {', '.join(unknown)}."
     named = ", ".join(f"{key_id} ({number})" for key_id, number in used.items())
-    return PASSES, f"Sealing keys in use: {named}." if named else "No secret is held."
+    if not named:
+        return NOT_KNOWN, "No secret is held, so no key is needed."
+    return PASSES, f"Sealing keys in use: {named}."
 
 
 def _messages(now: datetime) -> tuple[Verdict, str]:
@@ -122,17 +136,42 @@ def _messages(now: datetime) -> tuple[Verdict, str]:
     said = f"In 24 hours: {said or 'none'}."
     if off:
         said += f" {plural(off, 'channel')} switched off."
+    stuck = Delivery.objects.filter(state=Delivery.State.PENDING, next_at__lt=now - STUCK_AFTER)
+    if overdue := stuck.count():
+        return LOOK, f"{said} {plural(overdue, 'message')} should have been sent by now."
     return (LOOK if off or by_state.get("given up") else PASSES), said
 
 
-def _jobs(_now: datetime) -> tuple[Verdict, str]:
-    known = list(JobRun.objects.all())
-    failing = sorted(job.task for job in known if job.failures)
-    if not known:
-        return NOT_KNOWN, "No job has run yet."
+def _jobs(now: datetime) -> tuple[Verdict, str]:
+    """It passes where every job ran in its turn; whether one should have is not left to jobs."""
+    found = jobs.job_rows(int(now.timestamp() * 1000))
+    late = [job for job in found if job.is_late]
+    failing = [job.task for job in found if job.failures]
+    unrun = [job.task for job in found if job.succeeded_at is None]
+    if late:
+        named = "; ".join(f"{job.task}, {_last_ran(job, now)}" for job in late)
+        return FAILS, f"Nobody runs the jobs in their turn: {named}."
     if failing:
         return LOOK, f"The last run of {', '.join(failing)} failed."
-    return PASSES, f"{plural(len(known), 'job')} did what they should."
+    if unrun or not found:
+        return NOT_KNOWN, f"Not run yet: {', '.join(unrun) or 'any job'}."
+    return PASSES, f"{plural(len(found), 'job')} ran in their turn."
+
+
+def _last_ran(job: jobs.JobRow, now: datetime) -> str:
+    if job.succeeded_at is None:
+        return "which never ran"
+    return f"last done {span((now - at(job.succeeded_at)).total_seconds())} ago"
+
+
+def _alarms(now: datetime) -> tuple[Verdict, str]:
+    """Of this process: each with a node looks for alarms by itself."""
+    looked_at = upkeep.ran_at()
+    if looked_at is None:
+        return NOT_KNOWN, "This process does not look for them; one with a node does."
+    age_s = (now - looked_at).total_seconds()
+    said = f"Alarms were last looked for {span(age_s)} ago."
+    return (FAILS if age_s > UNSEEN_S else PASSES), said
 
 
 LOOKS: Sequence[tuple[str, Callable[[datetime], tuple[Verdict, str]]]] = (
@@ -143,6 +182,7 @@ LOOKS: Sequence[tuple[str, Callable[[datetime], tuple[Verdict, str]]]] = (
     ("Migrations", _migrations),
     ("Sealing keys", _keys),
     ("Jobs", _jobs),
+    ("Alarms looked for", _alarms),
     ("Messages", _messages),
 )
 
@@ -196,13 +236,14 @@ class JobRow:
 
 def job_rows() -> list[JobRow]:
     """Failing ones first."""
-    found = JobRun.objects.order_by("task")
-    return [_job(job) for job in sorted(found, key=lambda job: not job.failures)]
+    return [_job(job) for job in sorted(jobs.job_rows(), key=lambda job: not job.failures)]
 
 
-def _job(job: JobRun) -> JobRow:
+def _job(job: jobs.JobRow) -> JobRow:
     state = Verdict("works", "ok", "ok") if job.runs else Verdict("never ran", "wait", "quiet")
-    if job.failures:
+    if job.is_late:
+        state = Verdict("late", "no", "alarm")
+    elif job.failures:
         state = Verdict(f"failed {plural(job.failures, 'time')} in a row", "no", "alarm")
     return JobRow(
         task=job.task,
@@ -215,13 +256,15 @@ def _job(job: JobRun) -> JobRow:
     )
 
 
-def node_counts() -> list[tuple[str, Figure]]:
-    """Queues and limits of the node in this process."""
-    stats = running.stats(None) or {}
-    found = (
+def node_counts() -> tuple[list[tuple[str, Figure]], str]:
+    """Queues and limits of all nodes, and by how many processes they were said."""
+    found = gauges()
+    names = (
         ("Requests in flight", "inflight"),
         ("Tasks", "tasks"),
         ("Originals held", "stash_live"),
         ("Room for originals", "stash_capacity"),
     )
-    return [(name, count(stats.get(key))) for name, key in found]
+    processes = plural(found.processes, "process", "processes")
+    said = f"summed over {processes} that reported within 30 seconds"
+    return [(name, count(found.values.get(key))) for name, key in names], said

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 
@@ -10,11 +10,12 @@ from django.db.models import Count, Q
 
 from controlplane.accounts.models import Tenant, Upstream, User
 from controlplane.accounts.queries import chosen_upstreams, upstreams_by_dialect, visible_tenants
+from controlplane.accounts.scopes import Scope
+from controlplane.alarms.queries import tenants_with_loss
 from controlplane.configs.refused import placed
-from controlplane.fleet import running
 from controlplane.fleet.queries import Acknowledgement
+from controlplane.telemetry.queries import State, Window, by_tenant, coverage
 from controlplane.ui import numerals, problem_rows
-from controlplane.ui.figures import Stats, all_requests, whole
 from controlplane.ui.numerals import Figure, plural
 from controlplane.ui.scope import handle
 
@@ -35,8 +36,14 @@ class TenantRow:
     is_disabled: bool
 
 
-def tenant_rows(user: User) -> tuple[TenantRow, ...]:
-    """Every tenant that the person may see; the number of SQL queries does not grow with them."""
+WINDOW_S = 30 * 86_400
+
+
+def tenant_rows(user: User, reach: Scope, window: Window) -> tuple[TenantRow, ...]:
+    """Every tenant that the person may see; the number of SQL queries does not grow with them.
+
+    Figures are of the window, as every node reported them.
+    """
     live = Count("keys", filter=Q(keys__revoked_at=None))
     found = list(
         visible_tenants(user)
@@ -44,12 +51,42 @@ def tenant_rows(user: User) -> tuple[TenantRow, ...]:
         .annotate(live_keys=live)
         .order_by("organisation__slug", "slug")
     )
-    return tuple(_row(tenant, tenant.live_keys, found) for tenant in found)
+    counted = Losses(by_tenant(reach, window), coverage(window).state, tenants_with_loss(reach))
+    return tuple(_row(tenant, tenant.live_keys, found, counted) for tenant in found)
 
 
-def _row(tenant: Tenant, live_keys: int, among: Sequence[Tenant]) -> TenantRow:
-    stats = running.stats(tenant.uid) or {}
-    loss, is_lost = _loss(stats)
+@dataclass(frozen=True, slots=True)
+class Losses:
+    """counts: by tenant; None for unknown. state: of all of them. open: uids of tenants with an
+    alarm about a loss that is not resolved, whenever that was.
+    """
+
+    counts: Mapping[str, Mapping[str, int]] | None
+    state: State
+    open: frozenset[str]
+
+    def of(self, tenant: str) -> Mapping[str, int] | None:
+        return None if self.counts is None else self.counts.get(tenant, {})
+
+    def said(self, tenant: str) -> tuple[str, bool]:
+        """In words, and whether something is lost. Nothing is called safe on missing reports."""
+        counts = self.of(tenant)
+        if counts is None:
+            return "unknown", False
+        lost = counts.get("expand_missing", 0) + counts.get("stash_missing", 0)
+        if lost:
+            return f"{numerals.count(lost)} lost", True
+        if tenant in self.open:
+            return "an earlier loss is open", True
+        if not counts.get("requests"):
+            return "no data", False
+        is_whole = self.state in (State.OK, State.ZERO)
+        return ("nothing lost" if is_whole else "none known, reports are missing"), False
+
+
+def _row(tenant: Tenant, live_keys: int, among: Sequence[Tenant], counted: Losses) -> TenantRow:
+    counts = counted.of(tenant.uid)
+    loss, is_lost = counted.said(tenant.uid)
     return TenantRow(
         handle=handle(tenant, among),
         label=tenant.label,
@@ -57,8 +94,8 @@ def _row(tenant: Tenant, live_keys: int, among: Sequence[Tenant]) -> TenantRow:
         organisation=tenant.organisation.name,
         document=_document(tenant),
         keys=numerals.count(live_keys),
-        requests=numerals.count(all_requests(stats)),
-        unique=numerals.count(whole(stats, "saved_tokens_unique")),
+        requests=_figure(counts, "requests"),
+        unique=_figure(counts, "saved_unique"),
         loss=loss,
         is_lost=is_lost,
         disabled_reason=tenant.disabled_reason,
@@ -66,16 +103,15 @@ def _row(tenant: Tenant, live_keys: int, among: Sequence[Tenant]) -> TenantRow:
     )
 
 
+def _figure(counts: Mapping[str, int] | None, name: str) -> Figure:
+    if counts is None:
+        return numerals.UNKNOWN
+    return numerals.count(counts[name]) if counts else numerals.NO_DATA
+
+
 def _document(tenant: Tenant) -> str:
     head = getattr(getattr(tenant, "document", None), "head", None)
     return f"version {head.number}" if head else "follows the default"
-
-
-def _loss(stats: Stats) -> tuple[str, bool]:
-    missing = whole(stats, "expand_unresolved_missing")
-    if missing is None or not all_requests(stats):
-        return "no data", False
-    return (f"{numerals.count(missing)} lost", True) if missing else ("nothing lost", False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,10 +138,13 @@ def answer_of(
 ) -> Answer:
     """own, source: the version of its document that is read beside the answer, and its text."""
     if said.status == "ack":
-        where = "this node" if said.nodes == 1 else plural(said.nodes, "node")
-        return Answer(f"running on {where}", "ok", "ok", said.answered_at)
+        word = f"running on {plural(said.nodes, 'node')}"
+        if said.apart:
+            word += f", another version on {', '.join(said.apart)}"
+        return Answer(word, "ok", "ok", said.answered_at)
     if said.status == "pending":
-        return Answer("waiting for a node", "wait", "quiet")
+        named = ", ".join(said.waiting)
+        return Answer(f"waiting for {named or 'a node'}", "wait", "quiet")
     serving = f"still serves version {said.serving}" if said.serving else "serves no version"
     return Answer(
         "refused by the node",

@@ -21,12 +21,14 @@ from controlplane.arrivals import scope_of_request
 from controlplane.configs.queries import current_revision, tenant_document
 from controlplane.fleet.queries import acknowledgement
 from controlplane.telemetry import captured
+from controlplane.telemetry.queries import Window
 from controlplane.ui.account_forms import AgentKeyForm, KeyForm, LimitsForm, TenantForm
 from controlplane.ui.capture_rows import gate_rows
 from controlplane.ui.forms import UpstreamForm
 from controlplane.ui.frame import PersonRequest, page
 from controlplane.ui.key_rows import binding_rows, key_rows
-from controlplane.ui.tenant_rows import answer_of, dialect_rows, tenant_rows
+from controlplane.ui.panels import notes_of
+from controlplane.ui.tenant_rows import WINDOW_S, answer_of, dialect_rows, tenant_rows
 
 
 @login_required
@@ -37,12 +39,13 @@ def tenants(request: PersonRequest) -> HttpResponse:
 
 def tenants_page(request: PersonRequest, form: TenantForm | None = None) -> HttpResponse:
     """form: a new tenant that was not taken, None for an empty one where somebody may add one."""
-    rows = tenant_rows(request.user)
-    scope = scope_of_request(request)
+    scope, window = scope_of_request(request), Window.last(WINDOW_S)
+    rows = tenant_rows(request.user, scope, window)
     if form is None and scope.may_somewhere("tenant:write"):
         form = TenantForm(scope.organisations("tenant:write"))
     several = len({row.organisation for row in rows}) > 1
-    context = {"rows": rows, "has_several": several, "form": form}
+    notes = notes_of(window) if rows else ()
+    context = {"rows": rows, "has_several": several, "form": form, "notes": notes}
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form and form.errors else HTTPStatus.OK
     return page(request, "tenants/tenants.html", context, here="ui:tenants", status=status)
 

@@ -25,6 +25,7 @@ urlpatterns = [
     path("requests/<slug:record>", requests.request_page, name="request"),
     path("nodes", nodes.nodes, name="nodes"),
     path("nodes/<str:node>", nodes.node, name="node"),
+    path("nodes/<str:node>/remove", nodes.remove, name="remove-node"),
     path("system", system.system, name="system"),
     path("settings/channels", channels.channels, name="channels"),
     path("settings/channels/<slug:place>", channels.channels_there, name="channels-there"),

@@ -9,7 +9,9 @@ from collections import OrderedDict
 from dataclasses import dataclass
 
 from dataplane.core.record import Record
+from dataplane.core.uplink import UseRow
 
+NAME_MAX = 128
 PRINCIPALS_MAX = 10_000
 
 
@@ -32,8 +34,10 @@ class Arrivals:
 
     def __init__(self) -> None:
         self._known: OrderedDict[str, Arrival] = OrderedDict()
+        self._used: dict[str, str] = {}
 
     def add(self, principal: str, record: Record) -> None:
+        self._used[principal] = record.tenant
         known = self._known.get(principal)
         if known is not None:
             known.last_at = record.at
@@ -49,3 +53,15 @@ class Arrivals:
 
     def of(self, principal: str) -> Arrival | None:
         return self._known.get(principal)
+
+    def take_used(self) -> list[UseRow]:
+        """Those that were used since this was last asked."""
+        used, self._used = self._used, {}
+        found = ((name, tenant, self._known.get(name)) for name, tenant in used.items())
+        return [_row(name, tenant, each) for name, tenant, each in found if each is not None]
+
+
+def _row(principal: str, tenant: str, each: Arrival) -> UseRow:
+    first_at, last_at = round(each.first_at * 1000), round(each.last_at * 1000)
+    session, model = each.session[:NAME_MAX], each.model[:NAME_MAX]
+    return UseRow(principal, tenant, first_at, last_at, session, model, each.status)

@@ -37,7 +37,7 @@ from dataplane.adapters.stores.choice import chosen, store_set
 from dataplane.adapters.stores.tally import COUNTERS
 from dataplane.adapters.telemetry import Telemetry
 from dataplane.adapters.ticket import Ticket
-from dataplane.adapters.uplink import Sink, Uplink
+from dataplane.adapters.uplink import Seen, Sink, Uplink
 from dataplane.adapters.upstream import UpstreamClient
 from dataplane.core import tokens
 from dataplane.core.config.overrides import Wish
@@ -169,7 +169,17 @@ class Node:
                 store.configure(uid, *chosen(tenant.body.store))
 
     def _uplink_to(self, sink: Sink) -> Uplink:
-        return Uplink((self.node_id, self.boot_id), sink, stored=self._stored)
+        seen = Seen(self.arrivals.take_used, self._gauges)
+        return Uplink((self.node_id, self.boot_id), sink, stored=self._stored, seen=seen)
+
+    def _gauges(self) -> dict[str, int]:
+        """How it is now, for the pages: the field names are those of /stats."""
+        found = {"inflight": self.inflight, "tasks": self.tasks}
+        if self.telemetry.process.counts["all_requests"]:
+            # Until then the files of a store are not looked at, and it would say 0.
+            held = self.store.stats(None)
+            found |= {"stash_live": held.stash_live, "stash_capacity": held.stash_capacity}
+        return found
 
     def _stored(self, tenant: str) -> dict[str, int]:
         stats = self.store.stats(tenant)

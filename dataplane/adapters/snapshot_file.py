@@ -8,7 +8,7 @@ from __future__ import annotations
 import asyncio
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from dataplane.core.config.resource import Ack, Change, Discovery, Resource, unbundle
@@ -17,7 +17,12 @@ from dataplane.files import private_file, private_folder
 
 
 class FixedSource:
-    """A Source over resources that never change."""
+    """A Source over resources that never change.
+
+    on_answers: told what the node makes of them; nobody follows them.
+    """
+
+    on_answers: Callable[[Sequence[Ack]], None] | None = None
 
     def __init__(self, resources: Sequence[Resource]) -> None:
         self._resources = {(r.envelope.type, r.envelope.name): r for r in resources}
@@ -37,7 +42,8 @@ class FixedSource:
         return self._resources[change.type, change.name]
 
     async def ack(self, acks: Sequence[Ack]) -> None:
-        """Nobody listens; the log has the refusals."""
+        if self.on_answers is not None:
+            self.on_answers(acks)
 
 
 class FileSource(FixedSource):

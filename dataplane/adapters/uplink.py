@@ -13,15 +13,17 @@ import contextlib
 import logging
 import time
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
 from typing import Protocol
 
 import msgspec
 
 from dataplane.adapters.counting import Moved
 from dataplane.adapters.uplink_rows import Reported, delta_of, row_of
+from dataplane.core.config.resource import Ack
 from dataplane.core.record import BASE, Record
-from dataplane.core.uplink import BATCH_MAX_BYTES, BUCKET_S, RejectedError
+from dataplane.core.uplink import BATCH_MAX_BYTES, BUCKET_S, AnswerRow, RejectedError, UseRow
 
 log = logging.getLogger("headrace.uplink")
 
@@ -31,10 +33,12 @@ ROWS_WITH_TEXTS_MAX = 32 << 20  # bytes of rows that wait to be sent; beyond, th
 KEYS_MAX = 20_000
 EVERY_S, SELDOM_S = 0.5, 1.0
 HEARTBEAT_S = 5.0
+ANSWERS_EVERY_S = 60.0
+USES_MAX = 500
 LAST_WORD_S = 5.0
 BACKOFF_S = (1.0, 2.0, 5.0, 10.0, 30.0)
 UNWRITABLE = (ValueError, ArithmeticError)  # a text or a number of no encoding
-_ROOM_BYTES = BATCH_MAX_BYTES - 4096
+_ROOM_BYTES = BATCH_MAX_BYTES - (256 << 10)  # answers, uses and gauges come besides
 _HOUR_MS = 3_600_000
 Key = tuple[int, str, str]
 
@@ -44,6 +48,16 @@ class Sink(Protocol):
 
     async def send(self, body: bytes) -> None:
         """Returns once the batch is safe on the other side."""
+
+
+@dataclass(frozen=True, slots=True)
+class Seen:
+    """What a process says of itself with each report: who used their credentials since the one
+    before, and its gauges as they are now.
+    """
+
+    uses: Callable[[], Sequence[UseRow]] = tuple
+    gauges: Callable[[], Mapping[str, int]] = dict
 
 
 class _Batch(msgspec.Struct):
@@ -57,6 +71,10 @@ class _Batch(msgspec.Struct):
     dropped: int
     rows: list[msgspec.Raw]
     deltas: list[msgspec.Raw]
+    answers: list[AnswerRow] = []
+    uses: list[UseRow] = []
+    gauges: dict[str, int] = {}
+    is_last: bool = False
 
 
 class Uplink:
@@ -71,12 +89,15 @@ class Uplink:
         sink: Sink,
         *,
         stored: Callable[[str], Mapping[str, int]] = lambda _: {},
+        seen: Seen = Seen(),
         clock: Callable[[], float] = time.time,
     ) -> None:
         """node: its id and the id of this life of it."""
         self._node_id, self._boot_id = node
         self._sink = sink
         self._stored = stored
+        self._seen = seen
+        self._uses: dict[str, UseRow] = {}
         self._clock = clock
         # Called before each report; whoever counts hands over with `take` what it counted.
         self.before_flush: Callable[[], None] = lambda: None
@@ -93,6 +114,9 @@ class Uplink:
         self._claimed = 0
         self._dropped = 0
         self._last_sent = 0.0
+        self._answers: dict[tuple[str, str], AnswerRow] = {}
+        self._answered_at = 0.0
+        self._has_said_goodbye = False
         self._flushing = asyncio.Lock()
         self._stopping = asyncio.Event()
         self._task: asyncio.Task[None] | None = None
@@ -120,6 +144,15 @@ class Uplink:
     def take(self, tenant: str, arm: str, moved: Moved) -> None:
         """Take how far counters moved until now."""
         _add(self._counted, (self._bucket_at(), tenant, arm), moved)
+
+    def answer(self, acks: Sequence[Ack]) -> None:
+        """Take what a node that follows nobody says of its bundle; it is said again and again, so
+        that a control plane which forgot it learns it anew.
+        """
+        for ack in acks:
+            facts = {name: getattr(ack, name) for name in AnswerRow.__struct_fields__}
+            self._answers[ack.type, ack.name] = msgspec.convert(facts, AnswerRow)
+        self._answered_at = 0.0
 
     # ---- beside it --------------------------------------------------------------------------
 
@@ -213,9 +246,35 @@ class Uplink:
         return bool(self._rows or self._moved)
 
     def _next(self) -> _Batch | None:
-        is_silent = not (self._rows or self._moved or self._dropped)
+        is_leaving = self._stopping.is_set() and not self._has_said_goodbye
+        is_silent = not (self._rows or self._moved or self._dropped or is_leaving)
         if is_silent and self._clock() - self._last_sent < HEARTBEAT_S:
             return None
+        deltas = self._due_deltas()
+        room = _ROOM_BYTES - sum(len(bytes(delta)) for delta in deltas)
+        rows = self._rows[: _fitting(self._rows, room)]
+        del self._rows[: len(rows)]
+        self._row_bytes -= sum(len(bytes(row)) for row in rows)
+        self._seq += 1
+        dropped, self._dropped = self._dropped, 0
+        self._has_said_goodbye = is_leaving and not (self._rows or self._moved)
+        return _Batch(
+            self._node_id,
+            self._boot_id,
+            self._seq,
+            0,
+            self._claimed,
+            dropped,
+            rows,
+            deltas,
+            self._due_answers(),
+            self._due_uses(),
+            dict(self._seen.gauges()),
+            self._has_said_goodbye,
+        )
+
+    def _due_deltas(self) -> list[msgspec.Raw]:
+        """As many as a batch has room for, one at least."""
         deltas: list[msgspec.Raw] = []
         room = _ROOM_BYTES
         for key in list(self._moved):
@@ -234,14 +293,19 @@ class Uplink:
             del self._moved[key]
             self._claimed += moved.totals.counts["all_requests"]
             deltas.append(msgspec.Raw(raw))
-        rows = self._rows[: _fitting(self._rows, room)]
-        del self._rows[: len(rows)]
-        self._row_bytes -= sum(len(bytes(row)) for row in rows)
-        self._seq += 1
-        dropped, self._dropped = self._dropped, 0
-        return _Batch(
-            self._node_id, self._boot_id, self._seq, 0, self._claimed, dropped, rows, deltas
-        )
+        return deltas
+
+    def _due_uses(self) -> list[UseRow]:
+        """Some at a time, so that a batch keeps its size."""
+        self._uses.update({use.principal: use for use in self._seen.uses()})
+        return [self._uses.pop(name) for name in list(self._uses)[:USES_MAX]]
+
+    def _due_answers(self) -> list[AnswerRow]:
+        now = self._clock()
+        if now - self._answered_at < ANSWERS_EVERY_S:
+            return []
+        self._answered_at = now
+        return list(self._answers.values())
 
 
 def pause_s(took_s: float, failures: int) -> float:

@@ -7,10 +7,11 @@ from __future__ import annotations
 
 import dataclasses
 from collections import Counter, OrderedDict
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from dataplane.adapters.counting import Moved
+from dataplane.adapters.totals import Mean
 from dataplane.core.record import Record
 from dataplane.core.report import RunReport, StepReport
 from dataplane.core.rewritten import text_rows
@@ -53,7 +54,7 @@ def delta_of(moved: Moved, *, bucket_at: int, tenant: str, arm: str) -> Delta:
         bucket_at=bucket_at,
         tenant=tenant,
         arm=arm,
-        counts=_moved(totals.counts),
+        counts={**_moved(totals.counts), **_means(totals.means)},
         unresolved=_moved(totals.unresolved),
         bypassed=_moved(totals.bypassed),
         refused=_moved(totals.refused),
@@ -65,6 +66,17 @@ def delta_of(moved: Moved, *, bucket_at: int, tenant: str, arm: str) -> Delta:
         added=dict(moved.added),
         upstream=dict(moved.upstream),
     )
+
+
+def _means(means: Mapping[str, Mean]) -> dict[str, int]:
+    """What a mean over several processes is made of: NAME_sum in ms, and NAME_n."""
+    found = ((name, mean) for name, mean in means.items() if mean.count)
+    sums = {name: (round(mean.total), mean.count) for name, mean in found}
+    return {
+        f"{name}_{part}": number
+        for name, both in sums.items()
+        for part, number in zip(("sum", "n"), both, strict=True)
+    }
 
 
 def _component(moved: Moved, name: str) -> ComponentDelta:

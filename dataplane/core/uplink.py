@@ -9,7 +9,8 @@ Source: 03-proxy-and-recovery.md 9.9; 04-controlplane-and-dashboard.md 1.6, 6.6,
 from __future__ import annotations
 
 import contextlib
-from typing import Annotated, TypeVar
+from collections.abc import Mapping
+from typing import Annotated, Any, Literal, TypeVar
 
 import msgspec
 
@@ -22,6 +23,7 @@ Few = Annotated[int, msgspec.Meta(ge=0, le=2**31 - 1)]
 Figure = Annotated[int, msgspec.Meta(ge=-(10**13), le=10**13)]
 Number = Annotated[int, msgspec.Meta(ge=0, le=10**15)]  # of a batch, or added up since a start
 Milliseconds = Annotated[float, msgspec.Meta(ge=-1e13, le=1e13)]
+Seconds = Annotated[float, msgspec.Meta(ge=0, le=1e11)]
 
 
 class RejectedError(Exception):
@@ -183,12 +185,47 @@ class Delta(msgspec.Struct, omit_defaults=True):
     upstream: dict[int, Figure] = {}
 
 
+class AnswerRow(msgspec.Struct, frozen=True, omit_defaults=True):
+    """What a node that starts from a bundle serves: its answer to one resource in it.
+
+    As dataplane.core.config.resource.Ack, whose receiver such a node has not.
+    """
+
+    type: str
+    name: str
+    epoch: Number
+    version: Number
+    hash: str
+    status: Literal["ack", "nack"] = "ack"
+    serving: tuple[Number, Number] | None = None
+    errors: list[dict[str, Any]] = []
+    build_ms: Milliseconds = 0.0
+    applied_at: Seconds = 0.0
+
+
+class UseRow(msgspec.Struct, frozen=True, omit_defaults=True):
+    """How the subject of a credential used it since the start of the process. Times in ms.
+
+    session, model, status: of the first request, as dataplane.adapters.arrivals has them.
+    """
+
+    principal: str
+    tenant: str
+    first_at: Moment
+    last_at: Moment
+    session: str = ""
+    model: str = ""
+    status: Few = 0
+
+
 class Batch(msgspec.Struct, omit_defaults=True):
     """One report. seq: from 1, one more with each batch of a boot. sent_at: ms, of this attempt.
 
     dropped: rows that found no room since the batch before; their counters are in the deltas.
-    claimed: requests counted since the start, those of this batch included. refused: rows and
-    deltas that `decode` left out.
+    claimed: requests counted since the start, those of this batch included. refused:
+    pieces that `decode` left out. answers: of a node that follows nobody. uses: that are new or
+    later than reported. gauges: of the process now, by the field names of /stats. is_last: the
+    process ends in good order.
     """
 
     node_id: str
@@ -200,13 +237,21 @@ class Batch(msgspec.Struct, omit_defaults=True):
     rows: list[RequestRow] = []
     deltas: list[Delta] = []
     refused: Few = 0
+    answers: list[AnswerRow] = []
+    uses: list[UseRow] = []
+    gauges: dict[str, Number] = {}
+    is_last: bool = False
 
 
 _decoder = msgspec.json.Decoder(Batch)
 _members_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _pieces_decoder = msgspec.json.Decoder(list[msgspec.Raw])
-_row_decoder = msgspec.json.Decoder(RequestRow)
-_delta_decoder = msgspec.json.Decoder(Delta)
+_PIECE_DECODERS: Mapping[str, msgspec.json.Decoder[Any]] = {
+    "rows": msgspec.json.Decoder(RequestRow),
+    "deltas": msgspec.json.Decoder(Delta),
+    "answers": msgspec.json.Decoder(AnswerRow),
+    "uses": msgspec.json.Decoder(UseRow),
+}
 
 
 def decode(body: bytes) -> Batch:
@@ -222,12 +267,12 @@ def decode(body: bytes) -> Batch:
 
 def _piece_by_piece(body: bytes) -> Batch:
     members = _members_decoder.decode(body)
-    rows, deltas = (
-        _pieces_decoder.decode(members.pop(name, _NOTHING)) for name in ("rows", "deltas")
-    )
+    pieces = {name: _pieces_decoder.decode(members.pop(name, _NOTHING)) for name in _PIECE_DECODERS}
     batch = _decoder.decode(msgspec.json.encode(members))
-    batch.rows, batch.deltas = _readable(_row_decoder, rows), _readable(_delta_decoder, deltas)
-    batch.refused = len(rows) + len(deltas) - len(batch.rows) - len(batch.deltas)
+    for name, decoder in _PIECE_DECODERS.items():
+        found = _readable(decoder, pieces[name])
+        setattr(batch, name, found)
+        batch.refused += len(pieces[name]) - len(found)
     return batch
 
 

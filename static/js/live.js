@@ -62,9 +62,10 @@ function connect() {
 function heard(kind, event) {
   clearTimeout(silence);
   silence = setTimeout(lost, SILENCE_MS);
+  const wasUnplaced = cursor === "";   // what came since the page was read is not known
   if (event.lastEventId) cursor = event.lastEventId;
   const said = JSON.parse(event.data);
-  if (kind === "hello") { wait = FIRST_WAIT_MS; say("live", "Live"); ring(); if (cursor === "" && shown.size) rereadSoon(); if (said.seq < Number(cursor)) cursor = String(said.seq); }
+  if (kind === "hello") { wait = FIRST_WAIT_MS; say("live", "Live"); ring(); if (wasUnplaced && shown.size) rereadSoon(); if (said.seq < Number(cursor)) cursor = String(said.seq); }
   if (kind === "tiles") later(() => write(said.data));
   if (kind === "bucket") later(() => draw(said));
   if (kind === "changed" && said.topic === ALARM) ring();

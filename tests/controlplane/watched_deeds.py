@@ -48,6 +48,8 @@ LINES: tuple[Line, ...] = (
     ("GET", "requests/<slug:record>", READERS, {}),
     ("GET", "nodes", MEMBERS, {}),
     ("GET", NODE, MEMBERS, {}),
+    ("GET", f"{NODE}/remove", (SIGN_IN, FORBIDDEN, FORBIDDEN, FORBIDDEN, FORBIDDEN, OK), {}),
+    ("POST", f"{NODE}/remove", (SIGN_IN, FORBIDDEN, FORBIDDEN, FORBIDDEN, FORBIDDEN, OK), {}),
     ("GET", "system", (SIGN_IN, FORBIDDEN, FORBIDDEN, FORBIDDEN, FORBIDDEN, OK), {}),
     ("GET", "settings/channels", (SIGN_IN, DONE, FORBIDDEN, FORBIDDEN, DONE, DONE), {}),
     ("GET", PLACE, SENT, {}),

@@ -5,7 +5,6 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from dataplane.adapters.arrivals import Arrivals
 from dataplane.core.effects import Found, Recalled
 from dataplane.settings import Settings
 
@@ -76,7 +75,6 @@ class FakeNode:
         self._whole = whole
         self._one = one
         self.settings = Settings(Path("var/state"))
-        self.arrivals = Arrivals()
         self.originals: dict[tuple[str, str, str], bytes] = {}
 
     def stats(self, tenant: str | None) -> dict[str, Any]:

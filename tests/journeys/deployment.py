@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import copy
 import functools
 import json
 import os
@@ -127,19 +128,43 @@ class Deployment:
         self._gateway: subprocess.Popen[bytes] | None = None
 
     @property
+    def environment(self) -> dict[str, str]:
+        return {**os.environ, **self._env}  # noqa: TID251  a child process needs all of it
+
+    @property
     def pid(self) -> int:
         assert self._gateway is not None
         return self._gateway.pid
 
+    def beside(self, **more: str) -> Deployment:
+        """One more process on the same data, not started yet."""
+        found = copy.copy(self)
+        found.port, found._gateway = free_port(), None
+        found.url = f"http://127.0.0.1:{found.port}"
+        found._env = {**self._env, "HEADRACE_BIND": f"127.0.0.1:{found.port}", **more}
+        return found
+
     def start(self) -> None:
-        serve = ["-m", "uvicorn", "controlplane.asgi:application", "--port", str(self.port)]
-        env = {**os.environ, **self._env}  # noqa: TID251  a child process needs all of it
-        file = self.folder / "uvicorn.log"
-        with file.open("ab") as log:
+        self.begin()
+        self.wait("/login")
+
+    def begin(self, application: str = "controlplane.asgi:application") -> None:
+        """Without waiting until it answers."""
+        self.run("-m", "uvicorn", application, "--port", str(self.port))
+
+    def run(self, *command: str) -> None:
+        with self.log.open("ab") as log:
             self._gateway = subprocess.Popen(
-                [sys.executable, *serve], cwd=ROOT, env=env, stdout=log, stderr=log
+                [sys.executable, *command], cwd=ROOT, env=self.environment, stdout=log, stderr=log
             )
-        wait_for(f"{self.url}/login", self._gateway, file)
+
+    def wait(self, path: str) -> None:
+        assert self._gateway is not None
+        wait_for(self.url + path, self._gateway, self.log)
+
+    @property
+    def log(self) -> Path:
+        return self.folder / f"process-{self.port}.log"
 
     def end(self, how: signal.Signals = signal.SIGTERM) -> None:
         assert self._gateway is not None

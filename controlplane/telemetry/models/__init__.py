@@ -16,12 +16,13 @@ from controlplane.telemetry.models.records import (
     RequestRecord,
     SessionRecord,
 )
-from controlplane.telemetry.models.streams import NodeStream, TelemetryGap
+from controlplane.telemetry.models.streams import CredentialUse, NodeStream, TelemetryGap
 
 __all__ = [
     "Bucket",
     "ComponentBucket",
     "ContentBlob",
+    "CredentialUse",
     "LiveEvent",
     "MarkerRecord",
     "MonthlySpend",

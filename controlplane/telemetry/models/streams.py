@@ -11,7 +11,8 @@ class NodeStream(models.Model):
     requests: added up here; claimed: what the node says it counted up to that batch.
     dropped: request rows that the node had no room for, whose counters arrived all the same, and
     rows and counters that could not be stored.
-    skew_ms: the node's clock less ours.
+    skew_ms: the node's clock less ours. stopped_at: when it said that it ends in good order, None
+    while it lives and for one that was killed. gauges: as the newest batch said them.
     """
 
     node_id = models.CharField(max_length=64)
@@ -27,6 +28,8 @@ class NodeStream(models.Model):
     lag_ms = models.BigIntegerField(default=0)
     first_at = models.BigIntegerField()
     last_at = models.BigIntegerField()
+    stopped_at = models.BigIntegerField(null=True)
+    gauges = models.JSONField(default=dict)
 
     class Meta:
         constraints = (models.UniqueConstraint(fields=("node_id", "boot_id"), name="stream_once"),)
@@ -34,6 +37,24 @@ class NodeStream(models.Model):
 
     def __str__(self) -> str:
         return f"{self.node_id} {self.boot_id} #{self.seq}"
+
+
+class CredentialUse(models.Model):
+    """When the subject of a credential was here, over all processes. Never pruned: one row each.
+
+    session_uid, model, status: of its first request.
+    """
+
+    principal = models.CharField(max_length=64, unique=True)
+    tenant_uid = models.CharField(max_length=32)
+    first_at = models.BigIntegerField()
+    last_at = models.BigIntegerField()
+    session_uid = models.CharField(max_length=128, blank=True)
+    model = models.CharField(max_length=128, blank=True)
+    status = models.IntegerField(default=0)
+
+    def __str__(self) -> str:
+        return self.principal
 
 
 class TelemetryGap(models.Model):

@@ -19,8 +19,10 @@ from controlplane.telemetry.queries.components import (
 from controlplane.telemetry.queries.coverage import Coverage, State, coverage
 from controlplane.telemetry.queries.export import CSV, NDJSON, export
 from controlplane.telemetry.queries.losses import Loss, losses
+from controlplane.telemetry.queries.nodes import STATES as NODE_STATES
 from controlplane.telemetry.queries.nodes import NodeRow, nodes
 from controlplane.telemetry.queries.paging import Page
+from controlplane.telemetry.queries.processes import Gauges, gauges, turned_away, uses
 from controlplane.telemetry.queries.reach import Reach, reach
 from controlplane.telemetry.queries.requests import (
     RequestFilter,
@@ -42,6 +44,7 @@ from controlplane.telemetry.queries.traffic import (
     Durations,
     Traffic,
     TrafficPoint,
+    by_tenant,
     series,
     totals,
     traffic_ever,
@@ -51,9 +54,11 @@ from controlplane.telemetry.queries.windows import Window
 __all__ = [
     "CSV",
     "NDJSON",
+    "NODE_STATES",
     "ComponentFigures",
     "Coverage",
     "Durations",
+    "Gauges",
     "Loss",
     "MarkerRow",
     "NodeRow",
@@ -71,11 +76,13 @@ __all__ = [
     "Traffic",
     "TrafficPoint",
     "Window",
+    "by_tenant",
     "component",
     "component_series",
     "components",
     "coverage",
     "export",
+    "gauges",
     "losses",
     "marker",
     "nodes",
@@ -88,4 +95,6 @@ __all__ = [
     "signal_series",
     "totals",
     "traffic_ever",
+    "turned_away",
+    "uses",
 ]

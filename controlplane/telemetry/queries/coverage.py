@@ -75,7 +75,12 @@ def _coverage(window: Window) -> Coverage:
     quiet_since = min(window.until, window.now) - SILENT_MS
     heard = streams.aggregate(
         nodes=Count("node_id", distinct=True),
-        living=Count("node_id", distinct=True, filter=Q(last_at__gte=quiet_since)),
+        # One that said good-bye owes no report.
+        living=Count(
+            "node_id",
+            distinct=True,
+            filter=Q(last_at__gte=quiet_since) | Q(stopped_at__isnull=False),
+        ),
         last=Max("last_at"),
     )
     gaps = TelemetryGap.objects.filter(to_at__gte=window.since, from_at__lt=window.until)

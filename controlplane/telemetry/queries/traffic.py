@@ -114,6 +114,17 @@ def totals(scope: Scope, window: Window, *, tenant: str = "", arm: str = "") -> 
     return Traffic(state, **found)
 
 
+def by_tenant(scope: Scope, window: Window) -> Mapping[str, Mapping[str, int]] | None:
+    """COUNTS of each tenant that had traffic, by its uid; None while it cannot be read."""
+    buckets = TrafficBucket.objects.filter(reach(scope).rows, window.rows)
+    grouped = buckets.values("tenant_uid").annotate(**{f"{name}_": Sum(name) for name in COUNTS})
+    sums = [f"{name}_" for name in COUNTS]
+    rows = readable(lambda: list(grouped.order_by().values_list("tenant_uid", *sums)), None)
+    if rows is None:
+        return None
+    return {uid: dict(zip(COUNTS, map(int, found), strict=True)) for uid, *found in rows}
+
+
 def traffic_ever(scope: Scope, tenant: str = "") -> bool:
     """Whether a request was ever counted, for as long as that is kept."""
     rows = TrafficBucket.objects.filter(reach(scope, tenant).rows)

@@ -13,7 +13,9 @@ from controlplane.configs.actions import ensure_server_default
 from controlplane.fleet import hints, queries, running
 from controlplane.fleet.actions import publish, record_acks
 from controlplane.fleet.models import ChangeLog, PublishedResource
+from controlplane.fleet.published import all_published
 from dataplane.core.config import resource
+from tests.controlplane.ui.watched import a_stream
 from tests.fakes.node import FakeNode
 
 
@@ -37,13 +39,13 @@ def head_of(tenant: Tenant) -> PublishedResource:
 def test_a_deployment_publishes_all_shards_the_upstreams_and_the_prices(db: None) -> None:
     ensure_server_default()
 
-    found = {(row.envelope.type, row.envelope.name) for row in queries.all_published()}
+    found = {(row.envelope.type, row.envelope.name) for row in all_published()}
     shards = {(resource.AUTH_INDEX, shard) for shard in "0123456789abcdef"}
     assert found == shards | {(resource.NODE, "default"), (resource.PRICES, "default")}
 
 
 def test_the_hash_is_that_of_the_exact_body(tenant: Tenant) -> None:
-    for found in queries.all_published():
+    for found in all_published():
         assert found.envelope.hash == resource.hash_of(found.body)
 
 
@@ -118,6 +120,8 @@ def test_one_refusing_node_is_a_nack_with_its_problems(tenant: Tenant) -> None:
 
 def test_a_node_that_answers_again_after_a_restart_is_counted_once(tenant: Tenant) -> None:
     record_acks([ack(head_of(tenant), "nack", serving=None)])
+    a_stream("n1", boot_id="b1", stopped_at=1)
+    a_stream("n1", boot_id="b2")
     record_acks([ack(head_of(tenant), boot_id="b2", applied_at=1_700_000_000.0)])
 
     found = queries.acknowledgement(tenant)

@@ -12,13 +12,14 @@ from controlplane import celery
 from controlplane.alarms.models import Alarm
 from controlplane.configs.models import ValidationReport
 from controlplane.configs.reports import KEPT
-from controlplane.jobs import registry
+from controlplane.fleet import upkeep
+from controlplane.jobs import lateness, registry
 from controlplane.jobs.actions import now_ms, run_if_due
 from controlplane.jobs.models import JobRun
 from controlplane.jobs.queries import JobRow, job_rows
 from controlplane.jobs.registry import Job
 from controlplane.jobs.runner import Runner
-from controlplane.jobs.upkeep import late_jobs
+from controlplane.ui import system_rows
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.django_db
@@ -101,14 +102,42 @@ def test_a_job_that_missed_three_turns_is_late() -> None:
 def test_a_late_job_is_an_alarm_said_once_until_it_is_on_time_again() -> None:
     row = JobRun.objects.create(task="retention", due_at=1)
 
-    assert [late_jobs(), late_jobs()] == ["1 late", "1 late"]
+    for _ in range(2):
+        lateness.look(timezone.now())
     alarm = Alarm.objects.get()
     assert (alarm.rule, alarm.subject, alarm.count) == ("job_late", "retention", 1)
 
     JobRun.objects.filter(pk=row.pk).update(due_at=now_ms())
-    assert late_jobs() == "0 late"
+    lateness.look(timezone.now())
     alarm.refresh_from_db()
     assert alarm.state == "resolved"
+
+
+def test_where_nobody_runs_jobs_that_is_seen_within_minutes_by_somebody_else() -> None:
+    watch, began = lateness.Lateness(), timezone.now()
+    watch(began)
+    assert not Alarm.objects.exists()
+
+    watch(began + timedelta(minutes=4))
+
+    assert [alarm.subject for alarm in Alarm.objects.filter(rule="job_late")] == ["pulse"]
+    verdict, said = dict(system_rows.LOOKS)["Jobs"](began + timedelta(minutes=4))
+    assert (verdict.word, "pulse, which never ran" in said) == ("fail", True)
+
+
+def test_the_watch_over_jobs_is_no_job() -> None:
+    watched = {job.name for job in registry.jobs()}
+
+    assert not any("late" in name for name in watched)
+    assert any(isinstance(step, lateness.Lateness) for step in upkeep._steps)
+
+
+@pytest.mark.parametrize("name", [name for name, _ in system_rows.LOOKS])
+def test_a_check_never_passes_where_nothing_is_there_to_look_at(name: str) -> None:
+    """An empty deployment: only what was measured passes."""
+    verdict, _ = dict(system_rows.LOOKS)[name](timezone.now())
+
+    assert verdict.word != "pass" or name in {"Disk", "Migrations"}
 
 
 def _row(now: int) -> JobRow:

@@ -8,9 +8,13 @@ from typing import Any
 import pytest
 from django.db.models import Sum
 
+from controlplane.accounts.models import Tenant
+from controlplane.fleet.models import PublishedResource
+from controlplane.telemetry import queries
 from controlplane.telemetry.actions import ingest
 from controlplane.telemetry.models import (
     ComponentBucket,
+    CredentialUse,
     LiveEvent,
     MarkerRecord,
     MonthlySpend,
@@ -23,7 +27,7 @@ from controlplane.telemetry.models import (
 )
 from controlplane.telemetry.resolutions import RESOLUTIONS
 from controlplane.telemetry.runs import unpacked
-from dataplane.core.uplink import ComponentRow, RecoveryRow
+from dataplane.core.uplink import AnswerRow, ComponentRow, RecoveryRow, UseRow
 from tests.controlplane.telemetry.batches import (
     BUCKET,
     MARKER,
@@ -312,3 +316,42 @@ def test_what_ten_components_did_comes_back_in_the_order_they_ran() -> None:
 
     assert RequestRecord.objects.count() == 200
     assert all(unpacked(each.runs) == ten for each in RequestRecord.objects.all())
+
+
+def test_uses_of_one_credential_on_several_processes_are_one(tenant: Tenant) -> None:
+    def used(first_at: int, last_at: int, session: str, model: str = "m") -> UseRow:
+        return UseRow("prn_a", tenant.uid, first_at, last_at, session, model, 200)
+
+    ingest(batch(1, uses=[used(30, 40, "later")]), received_at=NOW)
+    ingest(batch(1, boot_id="boot-2", uses=[used(10, 20, "first")]), received_at=NOW)
+    ingest(batch(2, boot_id="boot-2", uses=[used(10, 60, "first")]), received_at=NOW)
+
+    found = CredentialUse.objects.get()
+    assert (found.first_at, found.last_at, found.session_uid) == (10, 60, "first")
+    assert queries.uses(["prn_a", "prn_b"]) == {"prn_a": found}
+
+
+def test_gauges_of_a_shared_store_count_once_and_others_add_up() -> None:
+    def said(held: int) -> dict[str, int]:
+        return {"inflight": 1, "stash_live": held, "stash_capacity": 100}
+
+    for node, boot, held in (("a", "1", 5), ("a", "2", 5), ("b", "1", 7)):
+        ingest(batch(1, node_id=node, boot_id=boot, gauges=said(held)), received_at=NOW)
+    ingest(batch(1, node_id="c", gauges=said(9), is_last=True), received_at=NOW)
+
+    found = queries.gauges(NOW)
+    assert dict(found.values) == {"inflight": 3, "stash_live": 12, "stash_capacity": 200}
+    assert found.processes == 3
+
+
+def test_a_node_with_a_bundle_answers_in_its_reports(tenant: Tenant) -> None:
+    head = PublishedResource.objects.get(type="cg.tenant.v1", name=tenant.uid)
+    answer = AnswerRow(head.type, head.name, head.epoch, head.version, head.hash)
+
+    ingest(batch(1, answers=[answer]), received_at=NOW)
+    assert [(row.node_id, row.state) for row in queries.nodes(NOW)] == [("node-a", "synced")]
+
+    other = AnswerRow(head.type, head.name, head.epoch, head.version, "sha256:of-another")
+    ingest(batch(2, answers=[other]), received_at=NOW)
+    (row,) = queries.nodes(NOW)
+    assert (row.state, row.problems) == ("apart", (f"cg.tenant.v1 {tenant.uid}",))

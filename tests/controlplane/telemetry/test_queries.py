@@ -299,7 +299,7 @@ def test_every_question_costs_the_same_statements_for_one_row_and_for_fifty(
         (1, lambda: queries.sessions(viewer, SessionFilter())),
         (3, lambda: queries.session(viewer, tenant.uid, "s0")),
         (1, lambda: queries.losses(0)),
-        (1, lambda: queries.nodes(NOW)),
+        (2, lambda: queries.nodes(NOW)),
     ):
         with counted(statements, "telemetry"):
             ask()
@@ -339,7 +339,7 @@ def test_a_node_is_offline_once_it_has_not_reported_for_half_a_minute() -> None:
     (fresh,) = queries.nodes(NOW + 1_000)
     (late,) = queries.nodes(NOW + 31_000)
 
-    assert (fresh.state, fresh.processes) == ("never_acked", 1)
+    assert (fresh.state, fresh.processes) == ("pending", 1)
     assert late.state == "offline"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from functools import partial
 
 import pytest
 
@@ -11,9 +12,11 @@ from controlplane.accounts.actions import choose_upstream, issue_key, rotate_key
 from controlplane.accounts.models import Secret, Tenant, User
 from controlplane.accounts.upstreams import UpstreamTerms, create_upstream
 from controlplane.accounts.vault import put_secret
+from controlplane.telemetry.uses import keep_uses
 from controlplane.ui.snippets import PLACEHOLDER, clients
-from dataplane.core.record import Record
+from dataplane.core.uplink import UseRow
 from tests.controlplane.ui.conftest import Browser
+from tests.controlplane.ui.watched import a_stream, traffic
 from tests.fakes.node import NOTHING, FakeNode
 
 PAGE = "/connect/orchid"
@@ -109,19 +112,19 @@ def test_a_disabled_tenant_says_that_every_request_gets_403(
 
 
 def test_the_page_waits_until_the_key_itself_has_been_used(
-    browser: Browser, admin: User, tenant: Tenant, node: Callable[[FakeNode], None]
+    browser: Browser, admin: User, tenant: Tenant
 ) -> None:
     key, _ = issue_key(tenant, "laptop", None)
     other, _ = issue_key(tenant, "other", None)
-    fake = FakeNode(NOTHING)
-    node(fake)
+    a_stream("node-a")
     client = browser(admin)
     look = f"{PAGE}/keys/{key.uid}"
-    heard = Record("r", tenant.uid, "messages", "anthropic", 1e9, "s-1", "", "opus", 200)
+    heard = partial(UseRow, tenant=tenant.uid, first_at=10**12, last_at=10**12, session="s-1",
+                    model="opus", status=200)  # fmt: skip
 
-    fake.arrivals.add(other.principal, heard)
+    keep_uses(0, [heard(other.principal)])
     waiting = client.get(look, headers={"hx-request": "true"}).content.decode()
-    fake.arrivals.add(key.principal, heard)
+    keep_uses(0, [heard(key.principal)])
     arrived = client.get(look, headers={"hx-request": "true"}).content.decode()
 
     assert "Waiting for the first request" in waiting
@@ -135,11 +138,10 @@ def test_the_page_waits_until_the_key_itself_has_been_used(
 
 
 def test_what_is_turned_away_meanwhile_is_said_with_its_reason(
-    browser: Browser, admin: User, tenant: Tenant, node: Callable[[FakeNode], None]
+    browser: Browser, admin: User, tenant: Tenant
 ) -> None:
     key, _ = issue_key(tenant, "laptop", None)
-    stats = {**NOTHING, "refused": {"no_provider_key": 3}}
-    node(FakeNode(NOTHING, **{tenant.uid: stats}))
+    traffic(tenant.uid, **{"refused:no_provider_key": 3})
     look = f"{PAGE}/keys/{key.uid}?since=1"
 
     page = browser(admin).get(look, headers={"hx-request": "true"}).content.decode()

@@ -15,10 +15,13 @@ from controlplane.accounts.queries import chosen_upstreams
 from controlplane.accounts.upstreams import create_upstream
 from controlplane.audit.models import AuditEvent
 from controlplane.fleet.models import PublishedResource
+from controlplane.telemetry.queries.windows import now_ms
 from dataplane.core.config import resource
+from tests.controlplane.alarms.conftest import opened
 from tests.controlplane.ui.answering import answered
 from tests.controlplane.ui.conftest import Browser
-from tests.fakes.node import FakeNode, busy
+from tests.controlplane.ui.watched import a_stream, traffic
+from tests.fakes.node import NOTHING, FakeNode
 
 PAGE = "/tenants/orchid"
 
@@ -39,7 +42,10 @@ def test_the_list_shows_the_tenants_of_ones_own_organisation(
     other_tenant: Tenant,
     node: Callable[[FakeNode], None],
 ) -> None:
-    node(FakeNode(busy(), **{tenant.uid: busy(all_requests=7), other_tenant.uid: busy()}))
+    """What the process that answers has counted itself is not asked: it served none of it."""
+    node(FakeNode(NOTHING))
+    traffic(tenant.uid, requests=7)
+    traffic(other_tenant.uid, requests=9)
 
     page = text_of(browser(admin), "/tenants")
 
@@ -47,6 +53,39 @@ def test_the_list_shows_the_tenants_of_ones_own_organisation(
     assert ">7 </td>" in page
     assert "nothing lost" in page
     assert "Globex" not in page
+
+
+@pytest.mark.parametrize(
+    ("counted", "others", "said"),
+    [
+        pytest.param({"requests": 7}, "report", "nothing lost", id="whole"),
+        pytest.param({"requests": 7}, "silent", "none known, reports are missing", id="partial"),
+        pytest.param({"requests": 7, "expand_missing": 1}, "report", "1 lost", id="lost"),
+        pytest.param({"requests": 7, "stash_missing": 2}, "silent", "2 lost", id="on replay"),
+    ],
+)
+def test_nothing_is_called_safe_that_was_not_wholly_reported(
+    browser: Browser, admin: User, tenant: Tenant, counted: dict[str, int], others: str, said: str
+) -> None:
+    traffic(tenant.uid, **counted)
+    a_stream("node-b", last_at=now_ms() - (60_000 if others == "silent" else 0))
+
+    page = text_of(browser(admin), "/tenants")
+
+    assert said in page
+    assert ("lower bound" in page) == (others == "silent")
+
+
+def test_an_open_alarm_about_a_loss_leaves_no_row_calm(
+    browser: Browser, admin: User, tenant: Tenant
+) -> None:
+    traffic(tenant.uid, requests=7)
+    opened(tenant.uid)
+
+    page = text_of(browser(admin), "/tenants")
+
+    assert "an earlier loss is open" in page
+    assert "nothing lost" not in page
 
 
 def test_without_figures_the_list_says_no_data(
@@ -79,7 +118,7 @@ def test_the_list_takes_the_same_number_of_queries_for_one_tenant_and_for_fifty(
     client = browser(admin)
     client.get("/login")  # the first request of a machine also writes it down
 
-    with django_assert_num_queries(11):  # type: ignore[attr-defined]
+    with django_assert_num_queries(13):  # type: ignore[attr-defined]
         client.get("/tenants")
 
 
@@ -162,7 +201,7 @@ def test_the_page_says_what_the_node_runs_and_since_when(
     answered(tenant, status="ack")
 
     page = text_of(browser(admin))
-    assert 'running on this node since <time datetime="2026-11-30T14:27:00+00:00"' in page
+    assert 'running on 1 node since <time datetime="2026-11-30T14:27:00+00:00"' in page
 
 
 def test_a_node_that_refuses_is_shown_with_its_problems(

@@ -38,7 +38,7 @@ EMPTY = {
     "/sessions": "No session yet",
     "/requests": "No request yet",
     "/nodes": "No node yet",
-    "/system": "No job has run yet",
+    "/system": "Not run yet: alarm_history, pulse",
     "/settings/channels/_deployment": "Nobody is told",
 }
 

@@ -82,7 +82,7 @@ def test_a_wrong_text_is_refused_and_a_right_one_runs_on_the_node(page: Page) ->
     save(page, "mask alone")
 
     expect(page.get_by_text(re.compile(r"Version \d+ is saved and published"))).to_be_visible()
-    expect(page.locator("#answer")).to_have_text("running on this node")
+    expect(page.locator("#answer")).to_have_text("running on 1 node")
 
 
 @with_script

@@ -194,9 +194,9 @@ def test_a_document_that_the_node_refuses_is_shown_with_its_answer_and_agents_go
     if page.get_by_role("button", name="Customise").count():
         page.get_by_role("button", name="Customise").click()
     for text, answer in (
-        ("pipeline: [format]\n", "running on this node"),
+        ("pipeline: [format]\n", "running on 1 node"),
         ("pipeline: [format]\nstore: {backend: redis}\n", "refused by the node"),
-        ("pipeline: [format]\n# back\n", "running on this node"),
+        ("pipeline: [format]\n# back\n", "running on 1 node"),
     ):
         page.get_by_label("Document, YAML").fill(text)
         page.get_by_label("Message").fill("another store")
