@@ -6,6 +6,7 @@ from django.db.models import Q
 
 from controlplane.accounts.models import Organisation, Secret, TenantUpstream, Upstream
 from controlplane.configs.models import ConfigDocument
+from controlplane.configs.rested import rested
 from controlplane.fleet import running
 from controlplane.prices.queries import entries_in_force
 from dataplane.core.config.deployment import Deployment, Endpoint
@@ -29,6 +30,7 @@ def surroundings(document: ConfigDocument, organisation: Organisation | None) ->
         priced=tuple(entry.match for entry in entries_in_force()),
         hosted=True,
         imposed=running.imposed(),
+        rested=rested(document.tenant.uid) if document.tenant else None,
     )
 
 

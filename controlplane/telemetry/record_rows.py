@@ -121,6 +121,7 @@ def _tokens(row: RequestRow) -> dict[str, Any]:
         "tokens_after": row.tokens_after,
         "attempted_tokens": row.attempted,
         "saved_unique": row.saved_unique,
+        "cold_held": row.cold_held,
         "fresh_input": row.fresh_input,
         "cache_read": row.cache_read,
         "cache_write": row.cache_write,

@@ -16,6 +16,7 @@ from controlplane.accounts.models import Tenant
 from controlplane.accounts.permissions import may
 from controlplane.accounts.scopes import Scope as Reach
 from controlplane.alarms.queries import has_open_loss
+from controlplane.configs.rested import rested_under
 from controlplane.telemetry.queries import State, Window, gauges, traffic_ever
 from controlplane.ui import figures, snippets
 from controlplane.ui.bell import bell
@@ -32,6 +33,7 @@ from controlplane.ui.safety import Safety, safety
 from controlplane.ui.scope import Scope, handle
 from controlplane.ui.traffic_charts import TOPIC, traffic_charts
 from dataplane.core.components import components
+from dataplane.core.config.deployment import basis_of
 
 
 @require_safe
@@ -65,6 +67,7 @@ def _overview(request: PersonRequest) -> HttpResponse:
         "notes": notes_of(look.window),
         "is_readable": seen.counted.state is not State.UNKNOWN,
         **_charts(look),
+        **_cold_cache(look),
         **_first_steps(request, look.scope, seen.node),
     }
     return page(request, "overview/overview.html", {**context, **around}, here="ui:overview")
@@ -162,6 +165,15 @@ def _since(look: Look, seen: Shown) -> str:
         heard = f"{covered.nodes - covered.silent} of {plural(covered.nodes, 'node')}"
         return f"Counted over {look.words}; {heard} report."
     return f"Counted for {span(seconds)}, since the node started." if seconds is not None else ""
+
+
+def _cold_cache(look: Look) -> dict[str, object]:
+    """What a tenant whose sessions rest pays for it; nothing for all tenants at once."""
+    found = rested_under(look.scope.chosen) if look.scope.chosen else None
+    if found is None:
+        return {}
+    href = reverse("ui:config-text", args=[look.handle])
+    return {"rested": found, "rested_basis": basis_of(found), "document_href": href}
 
 
 def _charts(look: Look) -> dict[str, object]:

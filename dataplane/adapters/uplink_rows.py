@@ -153,6 +153,7 @@ def _tokens(record: Record) -> dict[str, Any]:
         "tokens_before": report.tokens_before if report else 0,
         "tokens_after": report.tokens_after if report else 0,
         "attempted": report.attempted if report else 0,
+        "cold_held": report.held if report else 0,
         "usage_known": usage is not None,
         "usage_estimated": record.usage_estimated,
         "usage_miss": next(iter(record.usage_misses), ""),

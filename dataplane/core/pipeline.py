@@ -28,6 +28,7 @@ from dataplane.core.gates import (
     REPLAY_ONLY,
     STASH_UNAVAILABLE,
 )
+from dataplane.core.held_back import held_back
 from dataplane.core.report import RunReport, StepReport
 from dataplane.core.run import Change, Conditions, Run
 from dataplane.core.turn import Decline, Happened, Offload, Replay, Rewrite, Step, ToolOutput, Turn
@@ -59,6 +60,9 @@ def run(steps: Sequence[PipelineStep], messages: Sequence[Message], given: Condi
         else:
             state.report.steps.append(_idle(step, state.tokens))
     state.report.tokens_after = state.tokens
+    # Against what is sent in the end: a later component may have made the same text smaller.
+    gained = (state.text_of(index).tokens - left for index, left in state.held.items())
+    state.report.held = sum(tokens for tokens in gained if tokens > 0)
     state.report.attempted = _attempted(state)
     return state
 
@@ -115,7 +119,9 @@ def _run_step(state: Run, number: int, step: PipelineStep, places: list[_Place])
     started = given.clock()
     doing = _Doing(state, number, step, report)
     try:
-        doing.perform(tuple(_output(state, place) for place in places))
+        outputs = tuple(_output(state, place) for place in places)
+        doing.perform(outputs)
+        doing.hold_back(outputs)
     except Exception as error:  # noqa: BLE001  one component's fault reverts that component alone
         report.reverted, report.error = True, f"panic: {type(error).__name__}: {error}"
     report.duration_ms = (given.clock() - started) * 1000
@@ -163,6 +169,15 @@ class _Doing:
         by_index = {output.index: output for output in outputs}
         for step in decide(outputs, self._config or NoKeys(), self._turn):
             self._take(step, by_index)
+
+    def hold_back(self, outputs: tuple[ToolOutput, ...]) -> None:
+        """Note what an expired cache would have let it remove, had its document."""
+        given = self._state.conditions
+        if given.stopped or given.replay_only or not (given.recoverable and given.view.available):
+            return
+        held = held_back(self._declaration, self._config, outputs, self._turn)
+        for index in held.keys() - self._changes.keys():
+            self._state.held.setdefault(index, held[index])
 
     def _told(self) -> Turn:
         """What the component is told of the request."""

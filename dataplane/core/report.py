@@ -81,13 +81,15 @@ class StepReport:
 class RunReport:
     """One run of the pipeline over one request.
 
-    attempted: tokens of the messages that decisions, new or replayed, were allowed to touch.
+    attempted: tokens of the messages that decisions, new or replayed, were allowed to touch. held:
+    tokens that cold_cache would have taken out of an expired cache.
     """
 
     tokens_before: int
     tokens_after: int
     attempted: int = 0
     steps: list[StepReport] = field(default_factory=list)
+    held: int = 0
 
     @property
     def headers(self) -> list[tuple[bytes, bytes]]:

@@ -64,13 +64,17 @@ class Change(NamedTuple):
 
 @dataclass(slots=True)
 class Run:
-    """The state of one run: per changed message, every change in order."""
+    """The state of one run: per changed message, every change in order.
+
+    held: message index to the tokens that cold_cache would have left there.
+    """
 
     messages: Sequence[Message]
     conditions: Conditions
     report: RunReport
     changes: dict[int, list[Change]] = field(default_factory=dict)
     tokens: int = 0
+    held: dict[int, int] = field(default_factory=dict)
 
     def text_of(self, index: int) -> Content:
         changed = self.changes.get(index)

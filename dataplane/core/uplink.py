@@ -89,6 +89,7 @@ class RequestRow(msgspec.Struct, frozen=True, omit_defaults=True):
     tiers were reported. usage_estimated: the answer was cut, and its output is what was delivered.
     usage_miss: why they were not. replayed: decisions of earlier turns that were applied again.
     captured: the tenant agreed that changed texts are kept. texts_left_out: how many found no room.
+    cold_held: tokens that cold_cache would have removed from an expired cache.
     """
 
     request_id: str
@@ -119,6 +120,7 @@ class RequestRow(msgspec.Struct, frozen=True, omit_defaults=True):
     tokens_after: Figure = 0
     attempted: Figure = 0
     saved_unique: Figure = 0
+    cold_held: Figure = 0
     usage_known: bool = False
     usage_estimated: bool = False
     usage_miss: str = ""

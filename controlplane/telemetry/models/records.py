@@ -53,6 +53,7 @@ class RequestRecord(models.Model):
     tokens_after = models.BigIntegerField(default=0)
     attempted_tokens = models.BigIntegerField(default=0)
     saved_unique = models.BigIntegerField(default=0)
+    cold_held = models.BigIntegerField(default=0)
     fresh_input = models.BigIntegerField(default=0)
     cache_read = models.BigIntegerField(default=0)
     cache_write = models.BigIntegerField(default=0)

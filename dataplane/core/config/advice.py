@@ -55,6 +55,12 @@ ADVICE = {
         "and cold_cache is not set.",
         "Set mask.cold_cache: true to mask at depth once the cache has expired.",
     ),
+    "advice.cold_cache_pays": advice(
+        "cold_cache: true would have spared about ${usd} in the last week.",
+        "{basis}",
+        "Set {component}.cold_cache: true. Each rest then changes what the provider holds, once, "
+        "when it holds nothing anyway.",
+    ),
     "advice.sweep_without_econ_trigger": advice(
         "Without econ_trigger the sweep will almost never act.",
         "Its other trigger waits for a pause just before the cache expires, and a busy deployment "

@@ -15,9 +15,9 @@ from msgspec.structs import replace
 from dataplane.core import catalogue
 from dataplane.core.config.imposed import Imposed
 from dataplane.core.config.merge import Merge
-from dataplane.core.config.problems import Problem, problem
+from dataplane.core.config.problems import Edit, Problem, problem, with_edits
 from dataplane.core.config.registry import SCHEMA_VERSION
-from dataplane.core.config.tree import Path, spoken, steps_of
+from dataplane.core.config.tree import Path, pointer, spoken, steps_of
 from dataplane.core.money import undated
 
 
@@ -49,6 +49,23 @@ class Ability:
 
 
 @dataclass(frozen=True, slots=True)
+class Rested:
+    """What cold_cache would have spared the tenant in its last week.
+
+    usd: as text, "0.42". rests: turns that found the cache expired, in so many sessions. tokens:
+    that could have gone. unpriced: turns that are not in usd. is_whole: nothing of the week is
+    missing.
+    """
+
+    usd: str
+    rests: int
+    sessions: int
+    tokens: int
+    unpriced: int = 0
+    is_whole: bool = True
+
+
+@dataclass(frozen=True, slots=True)
 class Deployment:
     """What is known of the deployment; None is unknown.
 
@@ -56,7 +73,8 @@ class Deployment:
     secrets: names in scope. compaction_model: whether there is one. priced: model names, or
     their beginnings ending in "*". hosted: nodes are shared, so no path of theirs may be named.
     nodes: those that a rollout would reach; starting: it starts now. imposed: what the
-    environment of the node sets above every document.
+    environment of the node sets above every document. rested: None where the tenant's sessions
+    do not rest, or it does not pay.
     """
 
     endpoints: tuple[Endpoint, ...] | None = None
@@ -68,6 +86,7 @@ class Deployment:
     nodes: tuple[Ability, ...] = ()
     starting: bool = False
     imposed: tuple[Imposed, ...] = ()
+    rested: Rested | None = None
 
 
 ANY_POLICY = Policy()
@@ -84,6 +103,7 @@ def rules(merge: Merge, policy: Policy, here: Deployment) -> Iterator[Problem]:
     yield from _forced_model(merge, here)
     yield from _nodes(merge, here)
     yield from _imposed(merge, here)
+    yield from _cold_cache(merge, here)
 
 
 def _policy(merge: Merge, policy: Policy, here: Deployment) -> Iterator[Problem]:
@@ -196,3 +216,33 @@ def _imposed(merge: Merge, here: Deployment) -> Iterator[Problem]:
         if written is not None and written.leaf.value != one.value:
             facts = {"name": spoken(path), "variable": one.variable, "setting": str(one)}
             yield merge.about(path, "config.overridden_by_environment", **facts)
+
+
+def _cold_cache(merge: Merge, here: Deployment) -> Iterator[Problem]:
+    """A tenant whose sessions rest is told what that costs; the key stays off by default."""
+    sleeping = [
+        name
+        for name in merge.effective.pipeline
+        if merge.get("components", name, "cold_cache") is False
+    ]
+    if here.rested is None or not sleeping or merge.get("cache", "mode") == "off":
+        return
+    path: Path = ("components", sleeping[0], "cold_cache")
+    at = path if path in merge.written else merge.entry(sleeping[0])
+    facts = {"component": sleeping[0], "usd": here.rested.usd, "basis": basis_of(here.rested)}
+    found = merge.about(at, "advice.cold_cache_pays", **facts)
+    yield with_edits(found, "set", Edit("set", pointer(path), value=True))
+
+
+def basis_of(rested: Rested) -> str:
+    """What the figure rests on, in a sentence or two."""
+    said = (
+        f"In the last 7 days {rested.sessions} of its sessions rested until the prompt cache had "
+        f"expired, {rested.rests} times in all, and could have gone on with {rested.tokens:,} "
+        "tokens less."
+    )
+    if rested.unpriced:
+        said += f" {rested.unpriced} turns without a known price or usage are left out."
+    if not rested.is_whole:
+        said += " Some reports of the week are missing, so it is a lower bound."
+    return said + " What the model would have asked back is not known."

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dataplane.core.config.deployment import Ability, Endpoint, Policy
+from dataplane.core.config.deployment import Ability, Deployment, Endpoint, Policy, Rested
 from dataplane.core.config.imposed import Imposed
 from dataplane.core.config.layers import Layer
 from dataplane.core.config.presets import Preset
@@ -204,6 +204,15 @@ ADVICE = [
     pytest.param(
         "pipeline: [mask]\n", runnable(caching_upstream=True),
         "advice.mask_on_caching_backend 1:12 /pipeline/0", id="mask_on_caching_backend",
+    ),
+    pytest.param(
+        "pipeline: [mask]\n", runnable(here=Deployment(rested=Rested("0.42", 3, 2, 9000))),
+        "advice.cold_cache_pays 1:12 /pipeline/0", id="cold_cache_pays",
+    ),
+    pytest.param(
+        block("collapse", "cold_cache: false"),
+        runnable(here=Deployment(rested=Rested("0.42", 3, 2, 9000))),
+        "advice.cold_cache_pays 4:17 /components/collapse/cold_cache", id="cold_cache_pays-written",
     ),
     pytest.param(
         "pipeline: [mask]\n", runnable(serving="0" * 64), "advice.frozen_decisions_discarded -",
