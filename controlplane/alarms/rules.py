@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controlplane.alarms.models import Severity
+from dataplane.core.declaration import Event
+from dataplane.core.expand.endings import ENDINGS
 
 CRITICAL, WARNING, INFO = Severity.CRITICAL, Severity.WARNING, Severity.INFO
 
@@ -26,6 +28,24 @@ class Rule:
     is_loss: bool = False
     clears_itself: bool = False
     steps: tuple[str, ...] = ()
+
+
+def _of_ending(ending: Event) -> Rule:
+    """The rule of something that should not become of a recovery call."""
+    word = ending.name.replace("_", " ")
+    return Rule(
+        key=ending.name,
+        severity=WARNING,
+        one=f"1 recovery call ended badly: {word}",
+        many=f"{{n}} recovery calls ended badly: {word}",
+        means=ending.meaning,
+        field=f"recovery_endings.{ending.name}",
+        clears_itself=True,
+        steps=(
+            "Nothing was lost. The turns of its sessions are marked; the log line cg.request has "
+            "ending=" + ending.name + ", and names route and request.",
+        ),
+    )
 
 
 RULES: dict[str, Rule] = {
@@ -158,6 +178,7 @@ RULES: dict[str, Rule] = {
             clears_itself=True,
             steps=("Nothing was lost. Above 1 % of the requests, look which model does it.",),
         ),
+        *(_of_ending(ending) for ending in ENDINGS if ending.alert),
         Rule(
             key="error_rate",
             severity=WARNING,

@@ -22,6 +22,7 @@ from controlplane.alarms.sightings import Sighting
 from controlplane.alarms.windows import Window
 from controlplane.telemetry.models import TelemetryGap
 from controlplane.telemetry.queries import Loss
+from dataplane.core.expand.endings import ENDINGS, counted_as
 
 log = logging.getLogger("headrace.alarms")
 EVERY = timedelta(seconds=5)
@@ -35,6 +36,7 @@ COUNTED = (
     ("usage_unparsed", "usage_unreadable", timedelta(minutes=15)),
     ("price_missing", "unpriced", timedelta(minutes=15)),
     ("adjudicate_stray", "adjudicate_stray", timedelta(minutes=15)),
+    *((each.name, counted_as(each.name), timedelta(minutes=15)) for each in ENDINGS if each.alert),
 )
 
 
@@ -110,7 +112,11 @@ def rises(
             fresh = max(0, total - seen.get((rule, window.tenant), 0))
             if fresh or window.total(name, since=now - clear_after):
                 yield Sighting(
-                    rule=rule, tenant=window.tenant, at=now, number=fresh, detail=DETAILS[name]
+                    rule=rule,
+                    tenant=window.tenant,
+                    at=now,
+                    number=fresh,
+                    detail=DETAILS.get(name, ""),
                 )
 
 
@@ -184,13 +190,9 @@ GAP_RULES = tuple(rule for rule, _ in GAPS.values())
 COUNTED_RULES = tuple(dict.fromkeys(rule for rule, _, _ in COUNTED))
 DETAILS = {
     "expand_missing": "counted without a row: outside a conversation, or the row was dropped",
-    "stash_missing": "",
     "stash_refused": "the texts stayed in their requests",
-    "rewrite_failures": "",
     "usage_unparsed": "unknown form",
     "usage_unreadable": "could not be read",
-    "unpriced": "",
-    "adjudicate_stray": "",
 }
 LEVELS: tuple[tuple[tuple[str, ...], See], ...] = (
     (("error_rate", "refusal_rate", "never_minted_rate"), levels.shares),

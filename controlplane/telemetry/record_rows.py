@@ -109,6 +109,7 @@ def _outcome(row: RequestRow) -> dict[str, Any]:
         "sse_buffered": row.buffered,
         "compacted": row.compacted,
         "rewrite_failed": row.rewrite_failed,
+        "ending": row.ending,
         "rounds": row.rounds,
         "reverts": sum(each.reverted for each in row.components),
     }

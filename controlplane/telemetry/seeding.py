@@ -115,6 +115,7 @@ ALIKE: dict[str, Any] = {
     "sse_buffered": False,
     "compacted": False,
     "rewrite_failed": False,
+    "ending": "",
     "rounds": 1,
     "reverts": 0,
     "shaped": True,

@@ -174,6 +174,7 @@ def facts_of(record: RequestRecord) -> list[tuple[str, str]]:
         ("Price", record.priced_by or "unknown"),
         ("Stream", _stream(record)),
         ("Upstream rounds", str(record.rounds)),
+        ("Recovery call", visible(record.ending.replace("_", " "))),
         ("First byte", str(duration(record.first_byte_ms))),
         ("Provider answered after", str(duration(record.upstream_ms))),
         ("Node", record.node_id),

@@ -216,6 +216,8 @@ def _note(record: RequestRecord) -> str:
         said.append("the agent compacted its history")
     if record.expands:
         said.append(f"{count(record.expands)} given back")
+    if record.ending:
+        said.append(f"recovery call: {visible(record.ending.replace('_', ' '))}")
     return "; ".join(said)
 
 

@@ -14,7 +14,10 @@ from dataplane.core.wire.headers import client_headers
 
 
 class ClientAnswer:
-    """The response to the client: one head, then bytes, from however many upstream rounds."""
+    """The response to the client: one head, then bytes, from however many upstream rounds.
+
+    started: the client has its head.
+    """
 
     def __init__(self, ticket: Ticket, response: Response, relay: Relay) -> None:
         record = ticket.record
@@ -24,7 +27,7 @@ class ClientAnswer:
         self._record = record
         self._ignored = ticket.ignored
         self._started_at = time.perf_counter()
-        self._started = False
+        self.started = False
         self._inspects = not isinstance(relay, PlainRelay | PlainStream)
         decoder = Decoder(response.content_encoding)
         is_read = ticket.reads_answer and decoder.known
@@ -32,7 +35,7 @@ class ClientAnswer:
         record.streamed = response.content_type == EVENT_STREAM
 
     async def write(self, out: bytes) -> None:
-        if not self._started and (out or not self._waits_for_body):
+        if not self.started and (out or not self._waits_for_body):
             await self._start(length=None)
         if out:
             if self._record.first_byte_ms is None:
@@ -45,7 +48,7 @@ class ClientAnswer:
         return self._inspects and self.response.content_type == JSON
 
     async def _start(self, *, length: int | None) -> None:
-        self._started = True
+        self.started = True
         # A 304 names the length of a body that does not come, and the server would miss it.
         has_no_body = self.response.status == HTTPStatus.NOT_MODIFIED
         changed = self._inspects or self.decodes or has_no_body
@@ -66,7 +69,7 @@ class ClientAnswer:
         """The last bytes. A body that broke off is left open, so that nobody takes it for whole."""
         self._record.outcome = _OUTCOMES.get(verdict.outcome, "ok")
         cut_body = verdict.outcome is Outcome.TRUNCATED and not self._record.streamed
-        if not self._started:
+        if not self.started:
             await self._start(length=None if cut_body else len(verdict.rest))
         if cut_body:
             if verdict.rest:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from decimal import Decimal
 
 from dataplane.adapters.totals import ComponentTotals, Totals
+from dataplane.core.expand.endings import counted_as
 from dataplane.core.money import saving
 from dataplane.core.record import Record
 from dataplane.core.report import RunReport, StepReport
@@ -231,6 +232,8 @@ def _count_recoveries(totals: Totals, record: Record) -> None:
     counts["wasted_tokens"] += recoveries.wasted_tokens
     counts["adjudicate_stray"] += recoveries.strays
     counts["expand_oversize"] += recoveries.oversize
+    if record.ending:
+        counts[counted_as(record.ending)] += 1
 
 
 def _raised(requests: dict[str, Counter[str]], component: str, signals: Counter[str]) -> None:

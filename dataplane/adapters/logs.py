@@ -103,6 +103,7 @@ def _request_fields(record: Record) -> dict[str, object]:
         "cg_ms": f"{record.added_ms or 0:.1f}",
         "upstream_rounds": record.rounds,
         "expands": record.recoveries.bounces,
+        "ending": record.ending or "-",
         "sse": int(record.streamed),
         "sse_buffered": int(record.buffered),
         "tiers": _tiers(record),

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from dataplane.adapters.stats import MISSING
 from dataplane.adapters.tenant_refusals import REASONS
 from dataplane.core.config.wording import WORDINGS
+from dataplane.core.expand.endings import ENDINGS, counted_as
 from dataplane.core.route import NAMES as ROUTES
 
 __all__ = ["ROUTES"]
@@ -78,6 +79,12 @@ LABELLED = {
             "Changed bodies that a provider refused, sent again as they came.",
             "outcome",
             {"recovered": "pristine_recovered", "same": "pristine_same"},
+        ),
+        (
+            "cg_recovery_endings",
+            "Recovery calls that the gateway did not answer, by what became of them.",
+            "ending",
+            {each.name: counted_as(each.name) for each in ENDINGS},
         ),
         (
             "cg_observe_jobs",

@@ -13,9 +13,8 @@ from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
 
-from dataplane.adapters import chains, logs
+from dataplane.adapters import chains, logs, recovering
 from dataplane.adapters.client_answer import ClientAnswer
-from dataplane.adapters.drive import drive
 from dataplane.adapters.http import Call, Decoder, DisconnectedError, RefusedError
 from dataplane.adapters.kept import Warm
 from dataplane.adapters.observing import Job
@@ -25,10 +24,11 @@ from dataplane.adapters.upstream import Response, UpstreamClient, UpstreamError
 from dataplane.core import bypass
 from dataplane.core.asked import Asked
 from dataplane.core.exchange import Exchange
+from dataplane.core.expand import endings
 from dataplane.core.expand.fetched import open_fetched
 from dataplane.core.expand.opening import open_relay
 from dataplane.core.expand.plain import PlainRelay
-from dataplane.core.expand.relay import Answer, Deliver, Relay
+from dataplane.core.expand.relay import Answer, Deliver, Outcome, Relay
 from dataplane.core.keepalive.gates import Ended
 from dataplane.core.lineage import Lineages
 from dataplane.core.money import Sale
@@ -114,6 +114,7 @@ class _Carrying:
         self._ticket = ticket
         self._body = body
         self._relay: Relay | None = None
+        self._passed_on: PlainRelay | None = None
         self._answers = contextlib.ExitStack()
         self._exchange: Exchange | None = None
         self._sent_at = 0.0
@@ -225,10 +226,12 @@ class _Carrying:
             answer = ClientAnswer(self._ticket, response, self._relay)
             verdict = await self._round(response, answer)
             while isinstance(verdict, Answer):
-                response, verdict = await self._continue(verdict, answer)
+                answer, verdict = await self._continue(verdict, answer)
+            self._ticket.record.end_as(verdict.ending)
             await self._link(self._relay)
             await answer.finish(verdict)
-            self._succeeded = response.is_success and self._ticket.record.outcome == "ok"
+            whole = verdict.outcome is not Outcome.NEXT_FAILED and answer.response.is_success
+            self._succeeded = whole and self._ticket.record.outcome == "ok"
         finally:
             if self._relay is not None and self._relay.first_bytes_sent:
                 self._ticket.record.expand_after_stream = self._relay.expand_after_stream
@@ -305,38 +308,60 @@ class _Carrying:
 
     async def _continue(
         self, verdict: Answer, answer: ClientAnswer
-    ) -> tuple[Response, Deliver | Answer]:
+    ) -> tuple[ClientAnswer, Deliver | Answer]:
         """Answer the model's recovery calls and relay what it says with the originals in hand.
 
-        Whatever fails on the way, the client still gets the round that was withheld.
+        Where that fails before the client has anything, and its retry may help, it gets the
+        failure; else the round that was withheld.
         """
-        relay = answer.relay
+        relay, exchange, perform = answer.relay, self._exchange, self._ticket.perform
+        assert exchange is not None  # noqa: S101  only shaped requests are intercepted
         try:
-            response = await self._send(await self._continuation(verdict, relay))
+            response = await self._send(
+                await recovering.next_body(exchange, verdict, relay, perform)
+            )
         except UpstreamError as error:
             log.warning("cg.continuation_failed route=%s %s", self._ticket.route.name, error)
-            return answer.response, relay.round_failed()
+            if not answer.started:
+                self._ticket.record.end_as(endings.REFUSAL_PASSED_ON)
+                raise
+            return answer, relay.round_failed()
         except Exception as error:  # noqa: BLE001  logged below
             logs.fault(log, "cg.continuation_failed route=%s", error, self._ticket.route.name)
-            return answer.response, relay.round_failed()
+            return answer, relay.round_failed()
         if not relay.accepts(response.status, response.content_type):
-            return response, relay.round_failed()
+            return await self._refused(response, answer)
         relay.next_round()
         answer.response = response
-        return response, await self._round(response, answer)
+        heard = await self._round(response, answer)
+        await recovering.book(exchange, heard, perform)
+        return answer, heard
 
-    async def _continuation(self, verdict: Answer, relay: Relay) -> bytes:
-        assert self._exchange is not None  # noqa: S101  only shaped requests are intercepted
-        results = await drive(self._exchange.answer(verdict.calls), self._ticket.perform)
-        return self._exchange.continuation(relay.continuation(results), is_last=verdict.is_last)
+    async def _refused(
+        self, refusal: Response, answer: ClientAnswer
+    ) -> tuple[ClientAnswer, Deliver | Answer]:
+        """The provider did not take a continuation, or answered in another form."""
+        log.warning(
+            "cg.continuation_refused route=%s status=%d", self._ticket.route.name, refusal.status
+        )
+        if endings.is_for_a_retry(refusal.status) and not answer.started:
+            self._passed_on = PlainRelay(answer.relay.dialect, is_error=True)
+            passed = ClientAnswer(self._ticket, refusal, self._passed_on)
+            verdict = await self._round(refusal, passed)
+            assert isinstance(verdict, Deliver)  # noqa: S101  a plain relay only delivers
+            return passed, replace(verdict, ending=endings.REFUSAL_PASSED_ON)
+        handed = answer.relay.round_failed()
+        return answer, replace(handed, ending=endings.of_refusal(refusal.status))
 
     def conclude(self) -> None:
         """What the response cost, whatever became of it."""
         record, relay = self._ticket.record, self._relay
         record.status = self._ticket.call.status
+        if self.refused is not None and record.ending:
+            record.status, record.outcome = self.refused.refusal.status, "error"
         if relay is None or self._ticket.route.dialect is None:
             return
-        record.error_type = relay.error_type or ""
+        record.error_type = (self._passed_on or relay).error_type or ""
         sent = record.report.tokens_after if record.report is not None else 0
         rounds = [each.with_input(sent) if sent else each for each in relay.usage]
         readings = [each.reading for each in rounds]

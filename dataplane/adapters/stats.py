@@ -18,6 +18,7 @@ import msgspec
 from dataplane.adapters.originals import StoreStats
 from dataplane.adapters.totals import ComponentTotals, Mean, Totals
 from dataplane.core.components import components
+from dataplane.core.expand.endings import ENDINGS, counted_as
 
 MISSING = ("expired", "lost", "store_error", "decrypt_error")
 _FAMILIES = ("builds", "tests", "iac", "pkg", "net", "other")
@@ -118,6 +119,7 @@ def counted(totals: Totals) -> dict[str, Any]:
         "pristine_resends": {
             outcome: totals.counts[f"pristine_{outcome}"] for outcome in ("recovered", "same")
         },
+        "recovery_endings": {e.name: totals.counts[counted_as(e.name)] for e in ENDINGS},
         **_unresolved(totals.unresolved),
         **_observed(totals),
         **_not_in_this_build(),

@@ -142,6 +142,7 @@ def _outcome(record: Record) -> dict[str, Any]:
         "buffered": record.buffered,
         "compacted": record.compacted,
         "rewrite_failed": record.rewrite_failed,
+        "ending": record.ending,
         "rounds": record.rounds,
     }
 

@@ -15,15 +15,7 @@ from dataplane.core.asked import Asked
 from dataplane.core.chain import Link
 from dataplane.core.continuing import continued
 from dataplane.core.declaration import Gate
-from dataplane.core.effects import (
-    Commit,
-    Committed,
-    Core,
-    OpenTurn,
-    PastTurn,
-    Scope,
-    SessionView,
-)
+from dataplane.core.effects import Commit, Committed, Core, OpenTurn, PastTurn, Scope, SessionView
 from dataplane.core.expand import repair, tool
 from dataplane.core.expand.recovery import CONTINUATION_MAX_BYTES, Recoveries, Recovery
 from dataplane.core.expand.relay import Call, ToolResult
@@ -251,13 +243,11 @@ class Exchange:
         Whether the tool is declared depends on the snapshot and the client's own tools, never on
         the turn: a tools array that comes and goes would flip the whole cached prefix.
         """
-        wanted = self._plan.host.inject_expand
         keeps = closed in _OPEN and self._persists and not self.asked.stays_here
-        offers = wanted == "always" or (wanted == "auto" and self._plan.offloads_in_full)
         return recovery_path(
             conversation,
-            offers=offers and keeps and not self._restraint.bare,
-            always=wanted == "always",
+            offers=self._plan.offers_recovery and keeps and not self._restraint.bare,
+            always=self._plan.host.inject_expand == "always",
             was_offered=previous is not None and previous.offered,
         )
 
@@ -374,14 +364,20 @@ class Exchange:
         room = CONTINUATION_MAX_BYTES - len(self.sent)
         return (yield from self._recovery.answer(calls, room_bytes=room))
 
-    def continuation(self, items: Iterable[bytes], *, is_last: bool = False) -> bytes:
-        """The next round's body.
+    def taken(self) -> Core[None]:
+        """The last continuation was taken: what it gave back counts from now on."""
+        return self._recovery.taken()
 
-        is_last: no call of ours could be answered after it, so the model is not given the tool
-        any more.
+    def continuation(
+        self, items: Iterable[bytes], *, is_last: bool = False, container: bytes = b""
+    ) -> bytes:
+        """The next round's body. is_last: no call of ours could be answered after it, so the model
+        is not given the tool any more. container: as of Answer.
         """
         name, collects = self.asked.dialect.list_name, self._chain.collects
         self.sent = continued(self.sent, name, items, collects=collects)
+        if container:
+            self.sent = envelope.in_container(self.sent, container)
         if is_last and self._shaping is not None and self._shaping.path.declares:
             self.sent = envelope.withdraw_tool(self.sent, tool.DECLARED[self.asked.dialect])
         return self.sent

@@ -65,6 +65,12 @@ class Plan:
         )
 
     @cached_property
+    def offers_recovery(self) -> bool:
+        """True when the recovery tool is declared where that can be."""
+        wanted = self.host.inject_expand
+        return wanted == "always" or (wanted == "auto" and self.offloads_in_full)
+
+    @cached_property
     def decides(self) -> bool:
         """True when some component may decide about a message."""
         return any(step.declaration.decide is not None for step in self.steps)

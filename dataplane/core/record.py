@@ -6,6 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, field
 from decimal import Decimal
 
+from dataplane.core.declaration import Event
 from dataplane.core.expand.recovery import Recoveries
 from dataplane.core.money import Rates
 from dataplane.core.outgoing import Outgoing
@@ -25,12 +26,13 @@ class Record:
     byte for the client. usage_estimated: the answer was cut, and its output is what was delivered.
     address: of the upstream. prompt: input tokens of the largest round. rates: of the model;
     priced_by: whose they are, "" for unknown. cost_usd, saved_usd: None for unknown; what was saved
-    is known once the request was counted. outcome: ok, error, truncated or client_disconnect.
-    error_type: what the provider called its error. pristine_resend: "", or how the unchanged body
-    fared after the provider refused the changed one: recovered, or same. variant: id of the
-    configuration in force. arm: its part in a rollout. ping: "" for a request of a client; of a
-    keep-alive ping, how it ended: read, wrote or failed. captured: changed texts are kept;
-    rewritten: those, and never in the log; texts_left_out: how many found no room.
+    is known once the request was counted. ending: what became of calls of ours that were not
+    answered, a name of dataplane.core.expand.endings. outcome: ok, error, truncated or
+    client_disconnect. error_type: what the provider called its error. pristine_resend: "", or how
+    the unchanged body fared after the provider refused the changed one: recovered, or same.
+    variant: id of the configuration in force. arm: its part in a rollout. ping: "" for a request of
+    a client; of a keep-alive ping, how it ended: read, wrote or failed. captured: changed texts are
+    kept; rewritten: those, and never in the log; texts_left_out: how many found no room.
     """
 
     request_id: str
@@ -56,6 +58,7 @@ class Record:
     streamed: bool = False
     buffered: bool = False
     expand_after_stream: bool = False
+    ending: str = ""
     rounds: int = 0
     usage: Usage | None = None
     usage_estimated: bool = False
@@ -79,6 +82,10 @@ class Record:
     @property
     def origin(self) -> str:
         return "keepalive" if self.ping else "agent"
+
+    def end_as(self, ending: Event | None) -> None:
+        """Note what became of calls of ours, where there were any."""
+        self.ending = self.ending if ending is None else ending.name
 
     def take(self, outgoing: Outgoing) -> None:
         """Note what the request became."""

@@ -90,6 +90,7 @@ class RequestRow(msgspec.Struct, frozen=True, omit_defaults=True):
     usage_miss: why they were not. replayed: decisions of earlier turns that were applied again.
     captured: the tenant agreed that changed texts are kept. texts_left_out: how many found no room.
     cold_held: tokens that cold_cache would have removed from an expired cache.
+    ending: what became of recovery calls that were not answered here.
     """
 
     request_id: str
@@ -114,6 +115,7 @@ class RequestRow(msgspec.Struct, frozen=True, omit_defaults=True):
     buffered: bool = False
     compacted: bool = False
     rewrite_failed: bool = False
+    ending: str = ""
     rounds: Few = 0
     shaped: bool = False
     tokens_before: Figure = 0

@@ -45,6 +45,7 @@ class RequestRecord(models.Model):
     sse_buffered = models.BooleanField(default=False)
     compacted = models.BooleanField(default=False)
     rewrite_failed = models.BooleanField(default=False)
+    ending = models.CharField(max_length=32, blank=True, default="")
     rounds = models.IntegerField(default=0)
     reverts = models.IntegerField(default=0)
 

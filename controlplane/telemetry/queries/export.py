@@ -26,7 +26,7 @@ COLUMNS = (
     "tokens_after", "attempted_tokens", "saved_unique", "fresh_input", "cache_read", "cache_write",
     "cache_write_1h", "output", "cost_usd", "saved_usd", "accounting", "usage_miss", "priced_by",
     "added_ms", "upstream_ms", "first_byte_ms", "serve_ms", "expands", "expand_tokens",
-    "expand_missing", "expand_malformed",
+    "expand_missing", "expand_malformed", "ending",
 )  # fmt: skip
 _AT = COLUMNS.index("at")
 # A cell that begins like this is a formula to a spreadsheet, full-width signs included, also after

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from dataplane.core.expand import reply_anthropic, reply_openai
+from dataplane.core.expand import endings, reply_anthropic, reply_openai
 from dataplane.core.expand.relay import (
     JSON,
     Deliver,
@@ -18,11 +18,13 @@ from dataplane.core.expand.relay import (
     is_answer,
 )
 from dataplane.core.expand.rounds import Reply, answered, handed_over_as
+from dataplane.core.expand.told import TOLD, Told
+from dataplane.core.expand.tool import SIGN
 from dataplane.core.expand.window import Window
 from dataplane.core.wire.message import Dialect
 
 MAX_HELD_BYTES = 32 << 20
-_NAME_OF_OURS = b'"context_guru_'
+_NAME_OF_OURS = b'"' + SIGN
 _NO_CALLS = Reply(())
 _READ: dict[Dialect, Callable[[bytes], Reply]] = {
     Dialect.ANTHROPIC: reply_anthropic.from_body,
@@ -42,11 +44,14 @@ class BodyRelay(Relay):
         self._continuations = 0
         self._held = bytearray()
         self._too_large: Window | None = None
+        self._reached = False
+        self._told: Told | None = TOLD[dialect]() if dialect in TOLD else None
         self._earlier_body = b""
         self._reply = _NO_CALLS
 
     def feed(self, chunk: bytes) -> bytes:
         if self._too_large is not None:
+            self._reached = self._reached or _NAME_OF_OURS in chunk
             self._too_large.feed(chunk)
             return chunk
         self._held += chunk
@@ -54,20 +59,25 @@ class BodyRelay(Relay):
             return b""
         self._too_large = Window()
         body = self._take_body()
+        self._reached = _NAME_OF_OURS in body
         self._too_large.feed(body)
         return self._sent(body)
 
     def end_round(self, *, complete: bool) -> Verdict:
         if self._too_large is not None:
             self._too_large.read_into(self._facts)
-            return self._deliver(b"", Outcome.OVERSIZE if complete else Outcome.TRUNCATED)
+            outcome = Outcome.OVERSIZE if complete else Outcome.TRUNCATED
+            ending = endings.ROUND_TOO_LARGE if self._reached else None
+            return self._deliver(b"", outcome, ending)
         body = self._take_body()
         self._facts.read_body(body)
         if complete:
             return self._decided(body)
         if self._continuations:
             return self.round_failed()
-        return self._deliver(body, Outcome.TRUNCATED)
+        before, name, _ = body.partition(_NAME_OF_OURS)
+        ending = endings.ANSWER_BROKE_OFF if name else None
+        return self._deliver(before, Outcome.TRUNCATED, ending)
 
     def continuation(self, results: Sequence[ToolResult]) -> tuple[bytes, ...]:
         return _CONTINUE[self.dialect](self._reply, results)
@@ -77,19 +87,24 @@ class BodyRelay(Relay):
         self._continuations += 1
 
     def round_failed(self) -> Deliver:
-        return self._deliver(self._earlier_body, Outcome.NEXT_FAILED)
+        ending = endings.CONTINUATION_FAILED
+        return self._deliver(self._earlier_body, Outcome.NEXT_FAILED, ending)
 
     def accepts(self, status: int, content_type: str) -> bool:
         return is_answer(status, content_type, JSON)
 
     def _decided(self, body: bytes) -> Verdict:
+        assert self._told is not None  # noqa: S101  the third dialect decides for itself
         self._reply = _READ[self.dialect](body) if _NAME_OF_OURS in body else _NO_CALLS
-        outcome = handed_over_as(
+        handed = handed_over_as(
             self._reply, stop_reason=self.stop_reason, continuations=self._continuations
         )
-        if outcome is not None:
-            return self._deliver(body, outcome)
-        self._earlier_body = body
+        if handed is not None:
+            shown = self._told.shown(body, complete=handed.whole)
+            has_ours = bool(self._reply.calls) or shown != body
+            return self._deliver(shown, handed.outcome, handed.ending if has_ours else None)
+        self._earlier_body = self._told.shown(body, complete=True)
+        self._told.add(body)
         return answered(self._reply, continuations=self._continuations)
 
     def _take_body(self) -> bytes:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from dataplane.core.expand import reply_responses
+from dataplane.core.expand import endings, reply_responses
 from dataplane.core.expand.body import BodyRelay
 from dataplane.core.expand.relay import Deliver, Outcome, ToolResult, Verdict
 from dataplane.core.expand.responses_events import identity_of, response_edits
-from dataplane.core.expand.rounds import Reply, answered, handed_over_as
+from dataplane.core.expand.rounds import NOT_READ_HERE, Reply, answered, handed_over_as
 from dataplane.core.expand.terms import PLAIN, Terms
 from dataplane.core.expand.tool import SIGN
 from dataplane.core.wire.message import Dialect
@@ -39,19 +39,19 @@ class ResponsesBody(BodyRelay):
         """The round before goes to the client whole."""
         self.handed_over = self._reply.calls
         body = self._shown(self._earlier_body, self._given_before, whole=True)
-        return self._deliver(body, Outcome.NEXT_FAILED)
+        return self._deliver(body, Outcome.NEXT_FAILED, endings.CONTINUATION_FAILED)
 
     def _decided(self, body: bytes) -> Verdict:
         self._reply = reply_responses.from_body(body) if SIGN in body else _NO_CALLS
-        outcome = handed_over_as(
+        handed = handed_over_as(
             self._reply, stop_reason=self.stop_reason, continuations=self._continuations
         )
-        if outcome is None and not self._terms.answers:
-            outcome = Outcome.BAIL
-        if outcome is not None:
-            self.handed_over = self._reply.calls if self._reply.mixed else ()
-            shown = self._shown(body, self._given, whole=self._reply.mixed)
-            return self._deliver(shown, outcome)
+        if handed is None and not self._terms.answers:
+            handed = NOT_READ_HERE
+        if handed is not None:
+            self.handed_over = self._reply.calls if handed.whole else ()
+            shown = self._shown(body, self._given, whole=handed.whole)
+            return self._deliver(shown, handed.outcome, handed.ending)
         self._earlier_body, self._given_before = body, list(self._given)
         self._given += reply_responses.without_ours(reply_responses.items_of(body))
         return answered(self._reply, continuations=self._continuations)

@@ -10,6 +10,7 @@ from msgspec import Raw
 from dataplane.core.wire.splice import string_literal
 
 _object = msgspec.json.Decoder(dict[str, Raw])
+_list = msgspec.json.Decoder(list[Raw])
 _text = msgspec.json.Decoder(str)
 NULL = b"null"
 
@@ -38,6 +39,32 @@ def joined(literals: Iterable[bytes]) -> bytes:
     if not all(literal.startswith(b'"') for literal in pieces):
         raise msgspec.DecodeError("a piece is no string")
     return b'"' + b"".join(piece[1:-1] for piece in pieces) + b'"'
+
+
+def merged(pieces: Iterable[Mapping[str, bytes]]) -> dict[str, bytes]:
+    """One object out of several that each carry a part of it, as the deltas of a stream do.
+
+    Strings are joined, arrays put one behind the other, the members of objects put together; of
+    anything else the last one counts.
+    null says nothing. Raises msgspec.DecodeError where the pieces of a member do not fit together.
+    """
+    parts: dict[str, list[bytes]] = {}
+    for piece in pieces:
+        for name, value in piece.items():
+            parts.setdefault(name, []).extend([value] * (value not in (b"", NULL)))
+    return {name: _together(values) for name, values in parts.items()}
+
+
+def _together(values: list[bytes]) -> bytes:
+    said = [value for value in values if value != b'""'] or values[:1]
+    kinds = {value[:1] for value in said}
+    if kinds == {b"["}:
+        return array_of(bytes(item) for value in said for item in _list.decode(value))
+    if kinds == {b"{"}:
+        return object_of({name: v for value in said for name, v in members_of(value).items()})
+    if kinds & {b'"', b"["}:
+        return joined(said)
+    return said[-1] if said else NULL
 
 
 def text_of(literal: bytes) -> str:

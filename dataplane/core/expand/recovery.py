@@ -71,27 +71,38 @@ class Recovery:
     shared: bool = False
     reach: Reach = "auto"
     counts: Recoveries = field(default_factory=Recoveries)
+    _handed: list[tuple[str, int]] = field(default_factory=list)
 
     def answer(self, calls: Sequence[Call], *, room_bytes: int) -> Core[list[ToolResult]]:
         """One result per call, in call order: the original, or an explicit placeholder.
 
-        room_bytes: what all originals together may take.
+        room_bytes: what all originals together may take. What was found counts as given back only
+        once `taken` says that the provider took it.
         """
         found: list[str | None] = []
         for call in calls:
-            recalled = yield from self._recall(call)
+            recalled = yield from self._recall(call, keep=False)
             found.append(_text(recalled))
             self._count(call, recalled)
         self._keep_within(found, room_bytes)
-        for call, text in zip(calls, found, strict=True):
-            if text is not None:
-                self.counts.given.append(call.marker_id or "")
-                self.counts.bounces += 1
-                self.counts.wasted_tokens += Content(text).tokens
+        self._handed = [
+            (call.marker_id or "", Content(text).tokens)
+            for call, text in zip(calls, found, strict=True)
+            if text is not None
+        ]
         return [
             ToolResult(call.call_id, tool.answer_text(call.name, text, call.marker_id))
             for call, text in zip(calls, found, strict=True)
         ]
+
+    def taken(self) -> Core[None]:
+        """The model has what the last `answer` handed to it: book it, and keep it verbatim."""
+        for marker_id, tokens in self._handed:
+            yield self._search(marker_id, keep=True)
+            self.counts.given.append(marker_id)
+            self.counts.bounces += 1
+            self.counts.wasted_tokens += tokens
+        self._handed = []
 
     def repaired(
         self, conversation: Conversation, elsewhere: Mapping[str, Call]
@@ -126,20 +137,24 @@ class Recovery:
             return tool.pointer(call.marker_id or "")
         return tool.answer_text(call.name, text, call.marker_id)
 
-    def _recall(self, call: Call) -> Core[Recalled]:
+    def _recall(self, call: Call, *, keep: bool = True) -> Core[Recalled]:
         """The original that a call asks for; nothing for the verdict tool."""
         wanted = call.marker_id or ""
         if call.name != tool.EXPAND or not marker.is_minted_shape(wanted):
             return Recalled(Found.MALFORMED)
-        recalled: Recalled = yield Recall(
+        recalled: Recalled = yield self._search(wanted, keep=keep)
+        return recalled
+
+    def _search(self, marker_id: str, *, keep: bool) -> Recall:
+        return Recall(
             self.scope,
-            wanted,
+            marker_id,
             self.at,
-            emitted=wanted in self.emitted,
+            keep=keep,
+            emitted=marker_id in self.emitted,
             shared=self.shared,
             reach=self.reach,
         )
-        return recalled
 
     def _count(self, call: Call, recalled: Recalled) -> None:
         if call.name != tool.EXPAND:

@@ -19,6 +19,7 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
+from dataplane.core.declaration import Event
 from dataplane.core.expand.facts import Facts
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.usage import RoundUsage
@@ -60,21 +61,27 @@ class ToolResult:
 
 @dataclass(frozen=True, slots=True)
 class Deliver:
-    """The client response is finished once these bytes are sent."""
+    """The client response is finished once these bytes are sent.
+
+    ending: what became of calls of ours in it, None where there were none.
+    """
 
     rest: bytes
     outcome: Outcome
+    ending: Event | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
     """Every call of the round is ours: ask the upstream again with a result for each, in order.
 
-    is_last: what the upstream says then is the last that the client may get.
+    is_last: what the upstream says then is the last that the client may get. container: the id,
+    as a JSON literal, that the next request has to name; empty for none.
     """
 
     calls: tuple[Call, ...]
     is_last: bool = False
+    container: bytes = b""
 
 
 Verdict = Deliver | Answer
@@ -149,8 +156,8 @@ class Relay(abc.ABC):
         self.first_bytes_sent = self.first_bytes_sent or bool(outgoing)
         return outgoing
 
-    def _deliver(self, rest: bytes, outcome: Outcome) -> Deliver:
-        return Deliver(self._sent(rest), outcome)
+    def _deliver(self, rest: bytes, outcome: Outcome, ending: Event | None = None) -> Deliver:
+        return Deliver(self._sent(rest), outcome, ending)
 
     def _next_facts(self) -> None:
         self._earlier.append(self._facts.usage)

@@ -13,26 +13,35 @@ import msgspec
 from msgspec import Raw
 
 from dataplane.core.expand.facts import kind_of
-from dataplane.core.expand.raw import array_of, joined, marker_id_in, members_of, object_of, text_of
+from dataplane.core.expand.raw import (
+    array_of,
+    joined,
+    marker_id_in,
+    members_of,
+    merged,
+    object_of,
+    text_of,
+)
 from dataplane.core.expand.relay import Call, ToolResult
-from dataplane.core.expand.rounds import UNREADABLE_REPLY, Reply
+from dataplane.core.expand.rounds import UNREADABLE_REPLY, Reply, reply_of
 from dataplane.core.expand.tool import is_injected
 from dataplane.core.wire.splice import string_literal
 from dataplane.core.wire.sse import SseEvent
 
-# Delta type to the member of the delta that carries it; unknown types make the turn unreadable.
-_CARRIED_IN = {
-    "text_delta": "text",
-    "thinking_delta": "thinking",
-    "signature_delta": "signature",
-    "input_json_delta": "partial_json",
-    "citations_delta": "citation",
-}
+_ABSENT = Raw(b"")
 _ERRORS = (msgspec.DecodeError, UnicodeError, KeyError, RecursionError)
 
 
 class _Body(msgspec.Struct):
-    content: Raw
+    content: Raw = Raw(b"[]")
+    container: Raw = _ABSENT
+
+
+class _Frame(msgspec.Struct):
+    """message_start or message_delta: either may name the container."""
+
+    message: _Body | None = None
+    delta: _Body | None = None
 
 
 class _Block(msgspec.Struct):
@@ -52,24 +61,61 @@ _event = msgspec.json.Decoder(_BlockEvent)
 _block = msgspec.json.Decoder(_Block)
 _blocks = msgspec.json.Decoder(list[Raw])
 _body = msgspec.json.Decoder(_Body)
+_frame = msgspec.json.Decoder(_Frame)
 
 
 def from_body(body: bytes) -> Reply:
     """The turn of a message that came as one JSON body."""
     try:
-        content = _body.decode(body).content
-        return _reply([bytes(block) for block in _blocks.decode(content)], bytes(content))
+        seen = _body.decode(body)
+        return _reply(_list_of(seen.content), bytes(seen.content), _id_of(seen.container))
     except _ERRORS:
         return UNREADABLE_REPLY
 
 
-def from_events(events: Iterable[SseEvent]) -> Reply:
+def from_events(events: Sequence[SseEvent]) -> Reply:
     """The turn of one complete stream."""
     try:
         blocks = [block.written() for block in _collected(events).values()]
-        return _reply(blocks, array_of(blocks))
+        return _reply(blocks, array_of(blocks), _container_of(events))
     except _ERRORS:
         return UNREADABLE_REPLY
+
+
+def blocks_of(body: bytes) -> list[bytes]:
+    """The content blocks of a message. Raises msgspec.DecodeError."""
+    return _list_of(_body.decode(body).content)
+
+
+def is_ours(block: bytes) -> bool:
+    """Whether a content block is a call of a tool that the gateway answers itself."""
+    try:
+        seen = _block.decode(block)
+    except _ERRORS:
+        return False
+    return seen.type == "tool_use" and is_injected(seen.name)
+
+
+def _list_of(content: Raw) -> list[bytes]:
+    return [bytes(block) for block in _blocks.decode(content)]
+
+
+def _id_of(container: Raw) -> bytes:
+    """The id of a container as it is written, empty where none is named."""
+    named = bytes(container)
+    found = members_of(named).get("id", b"") if named.startswith(b"{") else b""
+    return found if found.startswith(b'"') else b""
+
+
+def _container_of(events: Iterable[SseEvent]) -> bytes:
+    """The id of the last container that a stream names, as it is written."""
+    named = b""
+    for event in events:
+        if kind_of(event) in {b"message_start", b"message_delta"}:
+            frame = _frame.decode(event.data)
+            for part in (frame.message, frame.delta):
+                named = (_id_of(part.container) if part else b"") or named
+    return named
 
 
 def continuation(reply: Reply, results: Sequence[ToolResult]) -> tuple[bytes, bytes]:
@@ -88,13 +134,24 @@ def _tool_result(result: ToolResult) -> bytes:
     )
 
 
-def _reply(blocks: list[bytes], content: bytes) -> Reply:
+def _reply(blocks: list[bytes], content: bytes, container: bytes) -> Reply:
     """Server-side tool blocks are no client tools: the provider has answered them itself."""
     uses = [use for use in map(_block.decode, blocks) if use.type == "tool_use"]
     ours = [use for use in uses if is_injected(use.name)]
-    calls = tuple(Call(use.id, use.name, marker_id_in(bytes(use.input))) for use in ours)
-    answerable = not ours or (len(ours) == len(uses) and all(use.id for use in ours))
-    return Reply(calls, b'{"role":"assistant","content":' + content + b"}", answerable)
+    return reply_of(
+        [_call(use) for use in ours],
+        b'{"role":"assistant","content":' + content + b"}",
+        others=len(ours) < len(uses),
+        container=container,
+    )
+
+
+def _call(use: _Block) -> Call | None:
+    try:
+        wanted = marker_id_in(bytes(use.input))
+    except _ERRORS:
+        return None
+    return Call(use.id, use.name, wanted) if use.id else None
 
 
 def _collected(events: Iterable[SseEvent]) -> dict[int, _StreamedBlock]:
@@ -111,28 +168,44 @@ def _collected(events: Iterable[SseEvent]) -> dict[int, _StreamedBlock]:
 
 
 class _StreamedBlock:
-    """A content block that grows by deltas."""
+    """A content block that grows by deltas.
+
+    A delta adds to the member of the block that has the name of its own, whatever its type: what
+    nobody here knows yet is echoed as well, for a provider refuses a turn that it did not say.
+    """
 
     def __init__(self, start: Raw) -> None:
-        self._start = start
-        self._pieces: dict[str, list[bytes]] = {}
+        self._raw = bytes(start)
+        self._start = members_of(start)
+        self._deltas: list[dict[str, bytes]] = []
+        self._input: list[bytes] = []
+        self._citations: list[bytes] = []
 
     def add(self, delta: dict[str, bytes]) -> None:
-        carrier = _CARRIED_IN[text_of(delta["type"])]
-        self._pieces.setdefault(carrier, []).append(delta[carrier])
+        kind = text_of(delta.pop("type"))
+        if kind == "input_json_delta":
+            self._input.append(delta["partial_json"])
+        elif kind == "citations_delta":
+            self._citations.append(delta["citation"])
+        else:
+            self._deltas.append(delta)
 
     def written(self) -> bytes:
-        if not self._pieces:
-            return bytes(self._start)
-        members = members_of(self._start)
-        for carrier, pieces in self._pieces.items():
-            if carrier == "partial_json":
-                members["input"] = _tool_input(pieces) or members["input"]
-            elif carrier == "citation":
-                members["citations"] = _extended(members.get("citations", b"null"), pieces)
-            else:
-                members[carrier] = joined([members.get(carrier, b""), *pieces])
+        if not (self._deltas or self._input or self._citations):
+            return self._raw
+        members = {**self._start, **merged([self._begun(), *self._deltas])}
+        if self._input:
+            members["input"] = _tool_input(self._input) or members["input"]
+        if self._citations:
+            cited = {"citations": array_of(self._citations)}
+            begun = {"citations": members.get("citations", b"null")}
+            members["citations"] = merged([begun, cited])["citations"]
         return object_of(members)
+
+    def _begun(self) -> dict[str, bytes]:
+        """What the block began with of the members that its deltas add to."""
+        grown = {name for delta in self._deltas for name in delta}
+        return {name: value for name, value in self._start.items() if name in grown}
 
 
 def _tool_input(pieces: list[bytes]) -> bytes:
@@ -141,8 +214,3 @@ def _tool_input(pieces: list[bytes]) -> bytes:
     if written:
         members_of(written)
     return written
-
-
-def _extended(array: bytes, items: list[bytes]) -> bytes:
-    earlier = [] if array == b"null" else [bytes(item) for item in _blocks.decode(array)]
-    return array_of([*earlier, *items])

@@ -13,7 +13,7 @@ from msgspec import Raw
 
 from dataplane.core.expand.raw import array_of, marker_id_in, members_of, object_of
 from dataplane.core.expand.relay import Call, ToolResult
-from dataplane.core.expand.rounds import UNREADABLE_REPLY, Reply
+from dataplane.core.expand.rounds import UNREADABLE_REPLY, Reply, reply_of
 from dataplane.core.expand.tool import is_injected
 from dataplane.core.wire.splice import string_literal
 
@@ -60,12 +60,15 @@ class ItemHead(msgspec.Struct):
         return self.type == _REASONING and not self.encrypted_content
 
     @property
-    def marker_id(self) -> str | None:
-        """The id that a call of ours asks for; None when its arguments name none."""
+    def call(self) -> Call | None:
+        """The call that this item is; None for one without an id. Whether it was cut is said by
+        the status of the response, so arguments that nobody can read name no marker.
+        """
         try:
-            return marker_id_in((self.arguments or "{}").encode())
+            wanted = marker_id_in((self.arguments or "{}").encode())
         except _ERRORS:
-            return None
+            wanted = None
+        return Call(self.call_id, self.name or "", wanted) if self.call_id else None
 
 
 class _Response(msgspec.Struct):
@@ -114,14 +117,12 @@ def from_items(written: Sequence[bytes]) -> Reply:
     """The turn that consists of these output items."""
     items = [head_of(item) for item in written]
     ours = [item for item in items if item.is_ours]
-    is_mixed = bool(ours) and any(item.is_for_the_client for item in items)
-    return Reply(
-        tuple(Call(item.call_id or "", item.name or "", item.marker_id) for item in ours),
+    reply = reply_of(
+        [item.call for item in ours],
         b",".join(written),
-        answerable=not is_mixed and all(item.call_id for item in ours),
-        needs_store=any(item.is_kept_nowhere for item in items),
-        mixed=is_mixed,
+        others=any(item.is_for_the_client for item in items),
     )
+    return replace(reply, needs_store=any(item.is_kept_nowhere for item in items))
 
 
 def without_what_nobody_kept(reply: Reply) -> Reply:

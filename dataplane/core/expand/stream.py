@@ -10,6 +10,8 @@ from __future__ import annotations
 import abc
 from collections.abc import Sequence
 
+from dataplane.core.declaration import Event
+from dataplane.core.expand import endings
 from dataplane.core.expand.relay import (
     EVENT_STREAM,
     Deliver,
@@ -20,6 +22,7 @@ from dataplane.core.expand.relay import (
     is_answer,
 )
 from dataplane.core.expand.rounds import Reply, answered, handed_over_as
+from dataplane.core.expand.tool import SIGN
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.sse import SseEvent, SseParser
 
@@ -70,9 +73,12 @@ class SpliceRelay(Relay):
         self._base = 0
         self._round = _Round()
         self._reply: Reply | None = None
-        self._fallback: list[bytes] = []
-        self._fallback_ending: list[bytes] = []
+        self._left = b""  # of answered rounds, what the client gets once it hears of the next one
+        self._fallback = b""
+        self._fallback_ending = b""
+        self._whole = False
         self._oversize = False
+        self._reached = False
 
     def feed(self, chunk: bytes) -> bytes:
         events = self._round.parser.feed(chunk)
@@ -84,7 +90,7 @@ class SpliceRelay(Relay):
             return self._broken_off(tail)
         if self._round.cut is None:
             outcome = Outcome.OVERSIZE if self._oversize else Outcome.OK
-            return self._deliver(tail, outcome)
+            return self._deliver(tail, outcome, self._passed_through or self._hidden)
         return self._decided(tail)
 
     def continuation(self, results: Sequence[ToolResult]) -> tuple[bytes, ...]:
@@ -100,14 +106,26 @@ class SpliceRelay(Relay):
 
     def round_failed(self) -> Deliver:
         self.expand_after_stream = True
-        return self._deliver(b"".join(self._fallback), Outcome.NEXT_FAILED)
+        return self._deliver(self._fallback, Outcome.NEXT_FAILED, endings.CONTINUATION_FAILED)
 
     def accepts(self, status: int, content_type: str) -> bool:
         return is_answer(status, content_type, EVENT_STREAM)
 
     @abc.abstractmethod
     def _read(self, event: SseEvent) -> bool:
-        """Take the facts of an event; True when it calls a tool of ours."""
+        """Take the facts of an event; True when it calls a tool of ours, or may."""
+
+    @abc.abstractmethod
+    def _calls_us(self) -> bool:
+        """Whether a tool of ours was called in this round."""
+
+    @abc.abstractmethod
+    def _uncover(self) -> None:
+        """From now on the client gets the calls of ours like everything else."""
+
+    def _left_over(self) -> bytes:
+        """What the round said behind the first call of ours, without those and without its end."""
+        return b""
 
     @abc.abstractmethod
     def _written(self, event: SseEvent) -> bytes:
@@ -152,6 +170,9 @@ class SpliceRelay(Relay):
         if self._continuations and self.error_type is not None:
             return b""  # the client's stream is going on: how the round ends tells what it gets
         if not current.intercepted:
+            if self._oversize:
+                self._reached = self._reached or calls_us
+                self._uncover()
             return self._forwarded(event)
         current.retain(event)
         if event.fragment or current.retained_bytes > MAX_RETAINED_BYTES:
@@ -168,11 +189,16 @@ class SpliceRelay(Relay):
         if event.fragment:
             return event.raw
         self._count(event)
-        return self._written(event)
+        written = self._written(event)
+        if not (self._left and self._round.begun):
+            return written
+        left, self._left = self._left, b""
+        return left + written
 
     def _stop_intercepting(self, event: SseEvent) -> bytes:
         """T5: give the client what was withheld, and the event itself; the rest passes through."""
-        self._oversize = True
+        self._oversize = self._whole = True
+        self._reached = self._round.cut is not None
         given = self._give_withheld() + self._forwarded(event)
         self._pass_through()
         return given
@@ -183,9 +209,21 @@ class SpliceRelay(Relay):
         self._round.events.clear()
 
     def _give_withheld(self) -> bytes:
+        """Without the calls of ours, unless the client gets the turn whole."""
         withheld = self._round.withheld
-        self.expand_after_stream = self.expand_after_stream or bool(withheld)
+        if self._whole:
+            self._uncover()
+            self.expand_after_stream = self.expand_after_stream or bool(withheld)
         return b"".join([self._forwarded(event) for event in withheld])
+
+    @property
+    def _hidden(self) -> Event | None:
+        """Of a call that was left out of a stream whose calls nobody here answers."""
+        return endings.CALL_UNANSWERABLE if self._calls_us() else None
+
+    @property
+    def _passed_through(self) -> Event | None:
+        return endings.ROUND_TOO_LARGE if self._reached else None
 
     def _end_of_tail(self) -> bytes:
         """The bytes after the last complete event; an event that ends the stream is taken as
@@ -199,22 +237,38 @@ class SpliceRelay(Relay):
         if self._continuations and not self._round.begun:
             return self.round_failed()
         if self._continuations:
-            ending = b"".join(self._fallback_ending)
-            return self._deliver(ending, Outcome.NEXT_CUT)
+            ending = endings.CONTINUATION_CUT
+            return self._deliver(self._fallback_ending, Outcome.NEXT_CUT, ending)
+        broken = endings.ANSWER_BROKE_OFF if self._calls_us() else None
+        ending_of_calls = self._passed_through or broken
+        if self._round.cut is not None or (self._round.intercepted and SIGN in tail):
+            tail = b""  # it may be of a call of ours
         withheld = self._give_withheld()
         if self.error_type is not None:
-            return self._deliver(withheld + tail, Outcome.ERROR)
-        return self._deliver(withheld + self._failure(tail), Outcome.TRUNCATED)
+            return self._deliver(withheld + tail, Outcome.ERROR, ending_of_calls)
+        rest = withheld + self._failure(tail)
+        return self._deliver(rest, Outcome.TRUNCATED, ending_of_calls)
 
     def _decided(self, tail: bytes) -> Verdict:
         reply = self._rebuilt(self._round.events)
-        outcome = handed_over_as(
+        handed = handed_over_as(
             reply, stop_reason=self.stop_reason, continuations=self._continuations
         )
-        if outcome is not None:
-            return self._deliver(self._give_withheld() + tail, outcome)
-        withheld = self._round.withheld
+        if handed is not None:
+            self._whole = handed.whole
+            self.handed_over = reply.calls if handed.whole else ()
+            ending = handed.ending if self._calls_us() else None
+            return self._deliver(self._give_withheld() + tail, handed.outcome, ending)
         self._reply = reply
-        self._fallback = [*(self._written(event) for event in withheld), tail]
-        self._fallback_ending = [self._written(event) for event in self._ending(withheld)]
+        self._keep_fallback(tail)
         return answered(reply, continuations=self._continuations)
+
+    def _keep_fallback(self, tail: bytes) -> None:
+        """What the client gets if the continuation fails, and what if it does not."""
+        before, self._left = self._left, b""
+        withheld = self._round.withheld
+        self._fallback_ending = b"".join(map(self._written, self._ending(withheld)))
+        left = self._left_over()
+        self._uncover()
+        self._fallback = before + b"".join(map(self._written, withheld)) + tail
+        self._left = before + left

@@ -13,6 +13,7 @@ import msgspec
 
 from dataplane.core.expand import reply_anthropic
 from dataplane.core.expand.facts import kind_of
+from dataplane.core.expand.raw import members_of, object_of
 from dataplane.core.expand.relay import ToolResult
 from dataplane.core.expand.rounds import Reply
 from dataplane.core.expand.stream import SpliceRelay, with_data
@@ -40,29 +41,66 @@ class _Start(msgspec.Struct):
     content_block: _Block
 
 
+class _Indexed(msgspec.Struct):
+    index: int = -1
+
+
 _start = msgspec.json.Decoder(_Start)
+_indexed = msgspec.json.Decoder(_Indexed)
 
 
 class AnthropicSplice(SpliceRelay):
     def __init__(self) -> None:
         super().__init__(Dialect.ANTHROPIC)
+        self._ours: set[int] = set()
+        self._opening = b""
 
     def _read(self, event: SseEvent) -> bool:
         self._facts.read_event(event)
-        return kind_of(event) == _START and opens_our_call(event)
-
-    def _written(self, event: SseEvent) -> bytes:
-        if not self._continuations:
-            return event.raw
         kind = kind_of(event)
         if kind == b"message_start":
+            self._opening = event.data
+        if kind != _START or not opens_our_call(event):
+            return False
+        self._ours.add(index_of(event))
+        return True
+
+    def _calls_us(self) -> bool:
+        return bool(self._ours)
+
+    def _written(self, event: SseEvent) -> bytes:
+        kind = kind_of(event)
+        if kind in _BLOCK_EVENTS:
+            return self._block(event)
+        if not self._continuations:
+            return event.raw
+        if kind == b"message_start":
             return b""  # the client's message has begun
-        return renumbered(event, self._base) if kind in _BLOCK_EVENTS else event.raw
+        return with_usage_of(self._opening, event) if kind == b"message_delta" else event.raw
+
+    def _block(self, event: SseEvent) -> bytes:
+        if not (self._base or self._ours):
+            return event.raw
+        index = index_of(event)
+        if index in self._ours:
+            return b""
+        return renumbered(event, self._base - sum(our < index for our in self._ours))
 
     def _count(self, event: SseEvent) -> None:
         kind = kind_of(event)
-        self.blocks_sent += kind == _START
+        self.blocks_sent += kind == _START and not (self._ours and index_of(event) in self._ours)
         self._round.begun = self._round.begun or kind in _BLOCK_EVENTS or kind in _ENDING
+
+    def _uncover(self) -> None:
+        self._ours.clear()
+
+    def _left_over(self) -> bytes:
+        spoken = [event for event in self._round.withheld if kind_of(event) not in _ENDING]
+        return b"".join([self._forwarded(event) for event in spoken])
+
+    def next_round(self) -> None:
+        super().next_round()
+        self._ours = set()
 
     def _is_last(self, event: SseEvent) -> bool:
         return kind_of(event) == _STOP and event.data.endswith(b"}")
@@ -91,6 +129,35 @@ def opens_our_call(event: SseEvent) -> bool:
     except (msgspec.DecodeError, UnicodeError):
         return False
     return block.type == "tool_use" and is_injected(block.name)
+
+
+def index_of(event: SseEvent) -> int:
+    """The index of a block event, -1 where it has none."""
+    try:
+        return _indexed.decode(event.data).index
+    except (msgspec.DecodeError, UnicodeError):
+        return -1
+
+
+def with_usage_of(opening: bytes, event: SseEvent) -> bytes:
+    """A message_delta that also tells what only the message_start of its round told of the usage.
+
+    The client never gets that one, and would take the input of the first round for the last one's.
+    """
+    try:
+        begun = _usages(opening, "message")
+        place = members(event.data, whole(event.data))["usage"].value
+        told = members_of(event.data[place.start : place.end])
+    except (UnparseableError, KeyError, msgspec.DecodeError):
+        return event.raw
+    missing = {name: value for name, value in begun.items() if name not in told}
+    if not missing:
+        return event.raw
+    return with_data(event, splice(event.data, [Edit(place, object_of({**told, **missing}))]))
+
+
+def _usages(written: bytes, holder: str) -> dict[str, bytes]:
+    return members_of(members_of(members_of(written)[holder])["usage"])
 
 
 def renumbered(event: SseEvent, base: int) -> bytes:

@@ -1,42 +1,28 @@
 """The splice of OpenAI chat streams.
 
-Every chunk names the completion it belongs to, so the chunks of later rounds take the names of the
-first. Their tool calls need no new index: a round is continued only if no tool call of it went to
-the client. Source: 03-proxy-and-recovery.md 2.10, 4.5.
+Calls of ours disappear from the client's stream; what a chunk says beside them goes on.
+Source: 03-proxy-and-recovery.md 2.10, 4.5.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-
-import msgspec
-from msgspec import Raw
+from collections.abc import Sequence
 
 from dataplane.core.expand import reply_openai
-from dataplane.core.expand.facts import DONE, ChatChoice, ChatChunk, chunk_of
-from dataplane.core.expand.raw import NULL, object_of
+from dataplane.core.expand.chat_calls import CallPlaces, pieces_of
+from dataplane.core.expand.chat_chunks import (
+    Change,
+    carries_content,
+    changed,
+    identity_of,
+    is_role_only,
+)
+from dataplane.core.expand.facts import DONE, ChatChunk, chunk_of
 from dataplane.core.expand.relay import ToolResult
 from dataplane.core.expand.rounds import UNREADABLE_REPLY, Reply
-from dataplane.core.expand.stream import SpliceRelay, with_data
-from dataplane.core.expand.tool import is_injected
+from dataplane.core.expand.stream import SpliceRelay
 from dataplane.core.wire.message import Dialect
-from dataplane.core.wire.spans import Span, UnparseableError, elements, members, whole
-from dataplane.core.wire.splice import Edit, splice
 from dataplane.core.wire.sse import SseEvent
-
-_IDENTITY = ("id", "created", "model", "system_fingerprint")
-_NOTHING = frozenset({b"", b'""', NULL})
-
-
-class _Function(msgspec.Struct):
-    name: str | None = None
-
-
-class _ToolCall(msgspec.Struct):
-    function: _Function | None = None
-
-
-_tool_calls = msgspec.json.Decoder(list[_ToolCall] | None)
 
 
 class OpenAiSplice(SpliceRelay):
@@ -45,6 +31,11 @@ class OpenAiSplice(SpliceRelay):
         self._identity: dict[str, bytes] = {}
         self._several_choices = False
         self._latest: tuple[SseEvent, ChatChunk | None] | None = None
+        self._calls: dict[int, CallPlaces] = {}  # by the index of the choice
+        self._placed: dict[SseEvent, list[list[int]]] = {}
+        self._is_uncovered = False
+
+    # ---- what a chunk says -------------------------------------------------------------------
 
     def _read(self, event: SseEvent) -> bool:
         chunk = self._chunk(event)
@@ -57,13 +48,24 @@ class OpenAiSplice(SpliceRelay):
             self._identity = identity_of(event.data)
         if len(choices) > 1 or any(choice.index for choice in choices):
             self._several_choices = True
-        return not self._several_choices and any(map(calls_us, choices))
+        return self._place(event, chunk)
 
-    def _written(self, event: SseEvent) -> bytes:
-        chunk = self._chunk(event) if self._continuations else None
-        if chunk is None:
-            return event.raw
-        return b"" if is_role_only(chunk) else renamed(event, self._identity)
+    def _place(self, event: SseEvent, chunk: ChatChunk) -> bool:
+        """Note which calls the chunk has pieces of; True when one of them may be ours."""
+        choices = chunk.choices or []
+        if not any("tool_calls" in (choice.delta or {}) for choice in choices):
+            return False
+        placed, touched = [], []
+        for choice in choices:
+            calls = self._calls.setdefault(choice.index, CallPlaces())
+            pieces = pieces_of((choice.delta or {}).get("tool_calls", b"null"))
+            placed.append([calls.place(piece) for piece in pieces])
+            touched.append(calls)
+        self._placed[event] = placed
+        return any(calls.ours or calls.unnamed for calls in touched)
+
+    def _calls_us(self) -> bool:
+        return any(calls.ours for calls in self._calls.values())
 
     def _count(self, event: SseEvent) -> None:
         chunk = self._chunk(event)
@@ -78,7 +80,65 @@ class OpenAiSplice(SpliceRelay):
         return event.data == DONE
 
     def _is_whole(self, *, complete: bool) -> bool:
-        return self._round.ended or (complete and self.stop_reason is not None)
+        """Some providers end a stream without [DONE], and some without a finish reason."""
+        if self._round.ended or not complete:
+            return self._round.ended
+        asked = self._round.cut is not None and bool(self._rebuilt(self._round.events).calls)
+        return asked or self.stop_reason is not None
+
+    # ---- what the client gets ----------------------------------------------------------------
+
+    def _written(self, event: SseEvent) -> bytes:
+        return self._given(event, drops_end=False)
+
+    def _given(self, event: SseEvent, *, drops_end: bool) -> bytes:
+        chunk = self._chunk(event)
+        if chunk is None:
+            return event.raw
+        if self._continuations and is_role_only(chunk):
+            return b""
+        covers = not self._is_uncovered and self._calls_us()
+        indices = self._indices(event, chunk) if covers else []
+        if not (self._continuations or indices or drops_end):
+            return event.raw
+        change = Change(
+            identity=self._identity if self._continuations else {},
+            drops_role=bool(self._continuations),
+            drops_end=drops_end,
+            indices=indices,
+        )
+        written = changed(event, change)
+        return b"" if (indices or drops_end) and _says_nothing(written) else written
+
+    def _indices(self, event: SseEvent, chunk: ChatChunk) -> list[list[int | None]]:
+        """The index that each piece of a call has for the client, None for a piece of ours."""
+        placed = self._placed.get(event)
+        if placed is None:
+            return []
+        found: list[list[int | None]] = []
+        for choice, places in zip(chunk.choices or [], placed, strict=True):
+            ours = self._calls[choice.index].ours
+            pieces = pieces_of((choice.delta or {}).get("tool_calls", b"null"))
+            found.append(
+                [
+                    None if place in ours else _moved(piece.index, sum(o < place for o in ours))
+                    for piece, place in zip(pieces, places, strict=True)
+                ]
+            )
+        return found
+
+    def _uncover(self) -> None:
+        self._is_uncovered = True
+
+    def _left_over(self) -> bytes:
+        spoken = [event for event in self._round.withheld if event.data != DONE]
+        return b"".join([self._given(event, drops_end=True) for event in spoken])
+
+    def next_round(self) -> None:
+        super().next_round()
+        self._calls, self._placed, self._is_uncovered = {}, {}, False
+
+    # ---- rounds ------------------------------------------------------------------------------
 
     def _rebuilt(self, events: list[SseEvent]) -> Reply:
         return UNREADABLE_REPLY if self._several_choices else reply_openai.from_events(events)
@@ -99,65 +159,17 @@ class OpenAiSplice(SpliceRelay):
         return self._latest[1]
 
 
-def calls_us(choice: ChatChoice) -> bool:
-    """Whether a choice's delta begins a call of an injected tool."""
-    written = (choice.delta or {}).get("tool_calls")
-    if written is None:
+def _moved(index: int | None, by: int) -> int:
+    """Without an index in the piece none is written, whatever this says."""
+    return max(0, (index or 0) - by)
+
+
+def _says_nothing(written: bytes) -> bool:
+    """Whether a chunk, once changed, would tell the client nothing."""
+    chunk = chunk_of(SseEvent(written))
+    if chunk is None or bytes(chunk.usage) not in (b"", b"null") or chunk.error is not None:
         return False
-    try:
-        calls = _tool_calls.decode(written) or []
-    except (msgspec.DecodeError, UnicodeError):
-        return False
-    return any(call.function and is_injected(call.function.name or "") for call in calls)
-
-
-def carries_content(choice: ChatChoice) -> bool:
-    """Whether the delta holds more than the role."""
-    delta: dict[str, Raw] = choice.delta or {}
-    return any(name != "role" and bytes(value) not in _NOTHING for name, value in delta.items())
-
-
-def is_role_only(chunk: ChatChunk) -> bool:
-    """True for the opening chunk of a stream, which announces nothing but the role."""
-    choices = chunk.choices or []
-    return any("role" in (choice.delta or {}) for choice in choices) and not any(
-        carries_content(choice) or choice.finish_reason for choice in choices
+    return not any(
+        carries_content(choice) or choice.finish_reason or "role" in (choice.delta or {})
+        for choice in chunk.choices or []
     )
-
-
-def identity_of(written: bytes) -> dict[str, bytes]:
-    """The members by which a chunk names its completion, as they are written."""
-    try:
-        found = members(written, whole(written))
-    except UnparseableError:
-        return {}
-    spans = {name: found[name].value for name in _IDENTITY if name in found}
-    return {name: written[span.start : span.end] for name, span in spans.items()}
-
-
-def renamed(event: SseEvent, identity: dict[str, bytes]) -> bytes:
-    """The bytes of a chunk that continues the completion with this identity, its role left out."""
-    written = event.data
-    try:
-        found = members(written, whole(written))
-        edits = [
-            Edit(found[name].value, value) for name, value in identity.items() if name in found
-        ]
-        if "choices" in found:
-            edits += _without_role(written, found["choices"].value)
-    except UnparseableError:
-        return event.raw
-    return with_data(event, splice(written, edits))
-
-
-def _without_role(written: bytes, choices: Span) -> Iterator[Edit]:
-    """The client's accumulator would join a second role to the first."""
-    for choice in elements(written, choices):
-        delta = members(written, choice).get("delta")
-        if delta is None or written[delta.value.start : delta.value.end] == NULL:
-            continue
-        inside = members(written, delta.value)
-        if "role" in inside:
-            kept = {name: member.value for name, member in inside.items() if name != "role"}
-            bare = {name: written[span.start : span.end] for name, span in kept.items()}
-            yield Edit(delta.value, object_of(bare))

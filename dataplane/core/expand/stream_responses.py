@@ -12,9 +12,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import partial
 
-from dataplane.core.expand import reply_responses
+from dataplane.core.expand import endings, reply_responses
 from dataplane.core.expand.facts import RESPONSE_ENDS, kind_of
-from dataplane.core.expand.relay import Deliver, Outcome, ToolResult, Verdict
+from dataplane.core.expand.relay import Deliver, Outcome, ToolResult
 from dataplane.core.expand.responses_events import (
     ADDED,
     BEGINNINGS,
@@ -29,7 +29,7 @@ from dataplane.core.expand.responses_events import (
     response_edits,
     rewritten,
 )
-from dataplane.core.expand.rounds import Reply, answered, handed_over_as
+from dataplane.core.expand.rounds import Reply
 from dataplane.core.expand.stream import SpliceRelay
 from dataplane.core.expand.terms import PLAIN, Terms
 from dataplane.core.expand.tool import SIGN
@@ -79,7 +79,6 @@ class ResponsesSplice(SpliceRelay):
         self._renumbers = False
         self._failed: SseEvent | None = None
         self._answered: _Answered | None = None
-        self._whole = False
 
     # ---- what an event says ------------------------------------------------------------------
 
@@ -100,6 +99,12 @@ class ResponsesSplice(SpliceRelay):
     @property
     def _only_hides(self) -> bool:
         return not self._terms.answers
+
+    def _calls_us(self) -> bool:
+        return bool(self._places.ours)
+
+    def _uncover(self) -> None:
+        self._places.ours.clear()
 
     def _goes_on(self, event: SseEvent) -> bool:
         return placed(event).output_index in self._places.taken
@@ -192,27 +197,10 @@ class ResponsesSplice(SpliceRelay):
 
     # ---- rounds ------------------------------------------------------------------------------
 
-    def _decided(self, tail: bytes) -> Verdict:
-        reply = self._rebuilt(self._round.events)
-        outcome = handed_over_as(
-            reply, stop_reason=self.stop_reason, continuations=self._continuations
-        )
-        if outcome is not None:
-            self._whole = reply.mixed
-            self.handed_over = reply.calls if reply.mixed else ()
-            return self._deliver(self._give_withheld() + tail, outcome)
-        self._reply = reply
+    def _keep_fallback(self, tail: bytes) -> None:
         self._answered = _Answered(self._places, self._round.withheld, len(self._given), tail)
         shown = reply_responses.without_ours(output_of(self._round.events))
         self._given += map(self._under_its_name, shown)
-        return answered(reply, continuations=self._continuations)
-
-    def _give_withheld(self) -> bytes:
-        """Without the calls of ours, unless the client has to answer others beside them."""
-        if self._whole or self._oversize:
-            self._places.ours.clear()
-            return super()._give_withheld()
-        return b"".join([self._forwarded(event) for event in self._round.withheld])
 
     def next_round(self) -> None:
         super().next_round()
@@ -233,19 +221,20 @@ class ResponsesSplice(SpliceRelay):
         """The round before goes to the client whole."""
         answered, self._answered = self._answered, None
         if answered is None:
-            return self._deliver(b"", Outcome.NEXT_FAILED)
+            return self._deliver(b"", Outcome.NEXT_FAILED, endings.CONTINUATION_FAILED)
         self._places = answered.places
         self._places.ours.clear()
         del self._given[answered.given :]
         self.expand_after_stream = True
         self.handed_over = self._reply.calls if self._reply is not None else ()
         given = b"".join([self._written(event) for event in answered.withheld])
-        return self._deliver(given + answered.tail, Outcome.NEXT_FAILED)
+        ending = endings.CONTINUATION_FAILED
+        return self._deliver(given + answered.tail, Outcome.NEXT_FAILED, ending)
 
     def _broken_off(self, tail: bytes) -> Deliver:
         if self._continuations and self._round.begun:
             told = self._written(self._failed) if self._failed is not None else b""
-            return self._deliver(told, Outcome.NEXT_CUT)
+            return self._deliver(told, Outcome.NEXT_CUT, endings.CONTINUATION_CUT)
         return super()._broken_off(tail)
 
     def _rebuilt(self, events: list[SseEvent]) -> Reply:

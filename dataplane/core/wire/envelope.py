@@ -59,6 +59,25 @@ def _without_last(body: bytes, array: Span, item: bytes) -> list[Edit]:
     return [Edit(Span(start, spans[-1].end), b"")]
 
 
+def in_container(body: bytes, named: bytes) -> bytes:
+    """The body with this container id, a JSON literal; what else it asks of the container stays.
+
+    Raises UnparseableError.
+    """
+    top, readable = outline(body)
+    asked = top.get("container")
+    if asked is None:
+        start = body.index(b"{") + 1
+        return splice(body, [Edit(Span(start, start), b'"container":' + named + b"," * bool(top))])
+    if readable[asked.value.start : asked.value.start + 1] != b"{":
+        return splice(body, [Edit(asked.value, named)])
+    inside = members(readable, asked.value)
+    if "id" in inside:
+        return splice(body, [Edit(inside["id"].value, named)])
+    start = asked.value.start + 1
+    return splice(body, [Edit(Span(start, start), b'"id":' + named + b"," * bool(inside))])
+
+
 def with_model(body: bytes, model: str) -> bytes:
     """The body with this model, the rest of it as it came. Raises UnparseableError."""
     top, _ = outline(body)

@@ -9,6 +9,7 @@ from typing import Any
 
 from dataplane.core.wire.spans import elements, members, whole
 from tests.dataplane.core.expand.scripts import Script
+from tests.dataplane.gateway_cases.served import Served
 
 Json = dict[str, Any]
 X4000 = "x" * 4000
@@ -83,3 +84,13 @@ def results(requests: Sequence[bytes]) -> list[str]:
     """The texts that answered the model's calls in the second request, in their order."""
     _, answers = appended(requests)
     return [block["content"] for block in answers["content"]]
+
+
+def expands(*rounds: bytes) -> list[Json]:
+    return [raw_json(body) for body in rounds]
+
+
+def ending(served: Served) -> dict[str, int]:
+    """What became of recovery calls that were not answered, zeros left out."""
+    found: dict[str, int] = served.stats()["recovery_endings"]
+    return {name: count for name, count in found.items() if count}

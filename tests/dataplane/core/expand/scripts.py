@@ -137,11 +137,10 @@ def opening(**usage: int) -> bytes:
     return event("message_start", message=message)
 
 
-def ending(stop_reason: str, output: int = 9) -> bytes:
+def ending(stop_reason: str, output: int = 9, **usage: int) -> bytes:
     delta = {"stop_reason": stop_reason, "stop_sequence": None}
-    return event("message_delta", delta=delta, usage={"output_tokens": output}) + event(
-        "message_stop"
-    )
+    told = {"output_tokens": output, **usage}
+    return event("message_delta", delta=delta, usage=told) + event("message_stop")
 
 
 def block(index: int, start: Json, *deltas: Json) -> bytes:

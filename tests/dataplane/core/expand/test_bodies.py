@@ -59,7 +59,7 @@ DONE = message({"type": "text", "text": "done"}, tokens=30)
 BASH: Json = {"type": "tool_use", "id": "toolu_9", "name": "bash", "input": {}}
 
 
-def test_78_the_client_gets_the_bytes_of_the_last_response() -> None:
+def test_78_the_client_gets_what_every_round_said_and_the_usage_of_the_last() -> None:
     content = b'[{"type":"text", "text":"\\u2713"},' + compact(ask()) + b"]"
     first = Script(
         [b'{"content":' + content + b',"stop_reason":"tool_use","usage":{"input_tokens":10}}']
@@ -67,7 +67,12 @@ def test_78_the_client_gets_the_bytes_of_the_last_response() -> None:
 
     played = play(body_relay(), first.split(50), DONE)
 
-    assert played.client == DONE.body
+    got = json.loads(played.client)
+    assert got.pop("content") == [
+        {"type": "text", "text": "✓"},
+        {"type": "text", "text": "done"},
+    ]
+    assert got == {n: v for n, v in json.loads(DONE.body).items() if n != "content"}
     assert played.outcome == "ok"
     assert played.requests[0] == (
         b'{"role":"assistant","content":' + content + b"}",
@@ -96,7 +101,6 @@ def test_79_every_call_is_answered_in_its_order() -> None:
             "bail",
             id="84-other-tool",
         ),
-        pytest.param(message(ask(), stop_reason="max_tokens"), "bail", id="87-max-tokens"),
         pytest.param(message(BASH, stop_reason="tool_use"), "ok", id="84-only-other-tools"),
         pytest.param(
             message({"type": "text", "text": "I know context_guru_expand"}), "ok", id="only-named"
@@ -116,14 +120,23 @@ def test_a_body_without_an_answerable_call_is_delivered_unchanged(
     assert not played.relay.expand_after_stream
 
 
-def test_85_the_fourth_call_in_a_row_goes_to_the_client() -> None:
+def test_85_the_fourth_call_in_a_row_is_taken_out() -> None:
     asks = [message(ask(), stop_reason="tool_use", tokens=tokens) for tokens in range(4)]
 
     played = play(body_relay(), *asks)
 
     assert len(played.requests) == 3
-    assert played.client == asks[3].body
+    assert json.loads(played.client) == {**json.loads(asks[3].body), "content": []}
     assert played.outcome == "cap"
+
+
+def test_87_a_call_that_was_cut_is_taken_out_and_the_finish_word_stays() -> None:
+    said = {"type": "text", "text": "Hm."}
+
+    played = play(body_relay(), message(said, ask(), stop_reason="max_tokens"))
+
+    assert played.client == message(said, stop_reason="max_tokens").body
+    assert played.outcome == "bail"
 
 
 @pytest.mark.parametrize(
@@ -165,21 +178,39 @@ def test_90_two_calls_are_answered_by_two_tool_messages() -> None:
 
 
 @pytest.mark.parametrize(
-    "script",
+    ("script", "kept"),
     [
         pytest.param(
-            completion(choice(chat_call("c1")), choice(chat_call("c2"), index=1)), id="90-n-2"
+            completion(choice(chat_call("c1")), choice(chat_call("c2"), index=1)),
+            [[], []],
+            id="90-n-2",
         ),
-        pytest.param(completion(choice(chat_call("c1"), chat_call("c2", "bash"))), id="84-bash"),
-        pytest.param(completion(choice(chat_call("c1"), reason="length")), id="87-length"),
-        pytest.param(completion(choice(chat_call("c1", arguments='{"id'))), id="87-cut"),
-        pytest.param(completion(choice(chat_call(""))), id="87-no-call-id"),
+        pytest.param(
+            completion(choice(chat_call("c1"), chat_call("c2", "bash"))),
+            [[EXPAND, "bash"]],
+            id="84-bash",
+        ),
+        pytest.param(
+            completion(choice(chat_call("c1"), chat_call("c2", "bash"), reason="length")),
+            [["bash"]],
+            id="84-bash-cut",
+        ),
+        pytest.param(completion(choice(chat_call("c1"), reason="length")), [[]], id="87-length"),
+        pytest.param(
+            completion(choice(chat_call("c1", arguments='{"id'))), [[]], id="87-cut-arguments"
+        ),
+        pytest.param(completion(choice(chat_call(""))), [[]], id="87-no-call-id"),
     ],
 )
-def test_a_completion_that_cannot_be_answered_is_delivered_unchanged(script: Script) -> None:
+def test_a_completion_that_cannot_be_answered_keeps_the_calls_of_the_client(
+    script: Script, kept: list[list[str]]
+) -> None:
     played = play(body_relay(CHAT), script)
 
-    assert played.client == script.body
+    sent, got = json.loads(script.body)["choices"], json.loads(played.client)["choices"]
+    calls = [each["message"].pop("tool_calls", []) for each in got]
+    assert [[call["function"]["name"] for call in listed] for listed in calls] == kept
+    assert [each["finish_reason"] for each in got] == [each["finish_reason"] for each in sent]
     assert played.outcome == "bail"
 
 

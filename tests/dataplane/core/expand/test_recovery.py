@@ -41,8 +41,24 @@ def test_a_text_that_no_marker_of_ours_could_be_is_not_repeated() -> None:
     assert counts.missed == [Missed("", "malformed")]
 
 
-def test_a_call_that_finds_its_original_is_not_among_the_missed() -> None:
-    counts = asked(MARKER, Recalled(Found.RESOLVED, b"text")).counts
+def test_an_original_counts_as_given_back_once_the_provider_took_it() -> None:
+    """And is kept verbatim from then on: a recovery that was withdrawn leaves no trace."""
+    recovery = asked(MARKER, Recalled(Found.RESOLVED, b"text"))
+    before = recovery.counts.bounces
 
-    assert counts.missed == []
-    assert counts.bounces == 1
+    kept = list(recovery.taken())
+
+    assert recovery.counts.missed == []
+    assert (before, recovery.counts.bounces, recovery.counts.wasted_tokens) == (0, 1, 1)
+    assert recovery.counts.given == [MARKER]
+    assert [(e.marker_id, e.keep) for e in kept if isinstance(e, Recall)] == [(MARKER, True)]
+    assert list(recovery.taken()) == []
+
+
+def test_what_is_only_looked_up_for_a_continuation_is_not_kept_yet() -> None:
+    recovery = Recovery(Scope("ten_a", "key_a", "s1"), at=1.0)
+
+    effect = next(recovery.answer([Call("call_1", tool.EXPAND, MARKER)], room_bytes=1000))
+
+    assert isinstance(effect, Recall)
+    assert not effect.keep

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import pytest
 
 from dataplane.core.wire.message import Dialect
@@ -154,14 +156,24 @@ def test_an_error_chunk_on_a_relayed_openai_stream_makes_it_an_error() -> None:
     assert (played.outcome, played.relay.error_type) == ("error", "server_error")
 
 
-@pytest.mark.parametrize("piece", [[{"type": "text", "text": "Hi"}], {"text": "Hi"}, 5, True])
-def test_a_turn_whose_text_is_no_text_is_handed_over_and_not_echoed(piece: object) -> None:
-    """Some providers stream lists of parts; joined like text they would be no JSON at all."""
-    script = openai(delta(content=piece), call_chunks(0), reason="tool_calls")
+PARTS = [{"type": "text", "text": "Hi"}]
 
-    played = play(stream_relay(CHAT), script)
 
-    assert played.client == script.body
+def test_a_turn_whose_text_comes_in_lists_of_parts_is_echoed_as_one_list() -> None:
+    script = openai(delta(content=PARTS), delta(content=PARTS), call_chunks(0), reason="tool_calls")
+
+    played = play(stream_relay(CHAT), script, openai(delta(content="done")))
+
+    assert json.loads(played.requests[0][0])["content"] == PARTS * 2
+
+
+@pytest.mark.parametrize("piece", [{"text": "Hi"}, 5, True])
+def test_a_turn_whose_text_is_no_text_loses_its_call_and_is_not_echoed(piece: object) -> None:
+    said = delta(content=piece)
+
+    played = play(stream_relay(CHAT), openai(said, call_chunks(0), reason="tool_calls"))
+
+    assert played.client == openai(said, reason="tool_calls").body
     assert played.outcome == "bail"
     assert played.requests == []
 

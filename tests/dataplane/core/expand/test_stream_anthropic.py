@@ -50,7 +50,10 @@ def test_95_two_rounds_are_one_stream_for_the_client() -> None:
     played = play(stream_relay(), FIRST, SECOND)
 
     assert played.client == (
-        opening() + text(0, "Let me ", "look ✓.") + text(1, "It says ✓.") + ending("end_turn")
+        opening()
+        + text(0, "Let me ", "look ✓.")
+        + text(1, "It says ✓.")
+        + ending("end_turn", input_tokens=40)
     )
     assert EXPAND.encode() not in played.client
     assert played.outcome == "ok"
@@ -103,7 +106,8 @@ def test_96_a_stream_that_opens_with_the_call_waits_and_says_so() -> None:
 
     played = play(stream_relay(), first, SECOND)
 
-    assert played.client == opening() + PING + text(0, "It says ✓.") + ending("end_turn")
+    last = ending("end_turn", input_tokens=40)
+    assert played.client == opening() + PING + PING + text(0, "It says ✓.") + last
     assert played.relay.buffered
 
 
@@ -121,7 +125,7 @@ def test_97_thinking_keeps_its_signature_on_both_sides() -> None:
         + thinking(0, "Hm, \\u2713 “é”", "c2ln+/==")
         + thinking(1, "So", "c2lnMg==")
         + text(2, "Done.")
-        + ending("end_turn")
+        + ending("end_turn", input_tokens=12)
     )
     assert played.requests[0][0].startswith(
         b'{"role":"assistant","content":[{"type":"thinking","thinking":"Hm, '
@@ -230,59 +234,54 @@ def test_98_another_tool_beside_ours_gives_the_client_the_whole_round_unchanged(
 
 
 @pytest.mark.parametrize(
-    "script",
+    ("call", "reason"),
     [
+        pytest.param(tool_use(0, EXPAND, '{"id":"91c9'), "max_tokens", id="87-max-tokens"),
+        pytest.param(tool_use(0), "pause_turn", id="87-pause-turn"),
+        pytest.param(tool_use(0), "refusal", id="87-refusal"),
+        pytest.param(tool_use(0, EXPAND, '{"id":"91c9'), "tool_use", id="87-cut-input"),
+        pytest.param(tool_use(0, call_id=""), "tool_use", id="87-no-call-id"),
         pytest.param(
-            anthropic(tool_use(0, EXPAND, '{"id":"91c9'), stop_reason="max_tokens"),
-            id="87-max-tokens",
-        ),
-        pytest.param(anthropic(tool_use(0), stop_reason="pause_turn"), id="87-pause-turn"),
-        pytest.param(anthropic(tool_use(0), stop_reason="refusal"), id="87-refusal"),
-        pytest.param(
-            anthropic(tool_use(0, EXPAND, '{"id":"91c9'), stop_reason="tool_use"),
-            id="87-cut-input",
-        ),
-        pytest.param(
-            anthropic(tool_use(0, call_id=""), stop_reason="tool_use"), id="87-no-call-id"
-        ),
-        pytest.param(
-            anthropic(tool_use(0, EXPAND, '{"id":"a"},"name":"b"'), stop_reason="tool_use"),
-            id="87-input-of-several-values",
-        ),
-        pytest.param(
-            anthropic(
-                block(0, {"type": "text", "text": ""}, {"type": "new_delta", "new": "x"}),
-                tool_use(1),
-                stop_reason="tool_use",
-            ),
-            id="87-unknown-delta",
+            tool_use(0, EXPAND, '{"id":"a"},"name":"b"'), "tool_use", id="87-several-values"
         ),
     ],
 )
-def test_87_a_turn_that_cannot_be_answered_is_handed_over_unchanged(script: Script) -> None:
-    played = play(stream_relay(), script)
+def test_87_a_call_that_cannot_be_answered_is_taken_out_and_the_finish_word_stays(
+    call: bytes, reason: str
+) -> None:
+    played = play(stream_relay(), anthropic(call, text(1, "so"), stop_reason=reason))
 
-    assert played.client == script.body
+    assert played.client == opening() + text(0, "so") + ending(reason)
     assert played.outcome == "bail"
 
 
-def test_85_the_fourth_call_in_a_row_goes_to_the_client() -> None:
+def test_a_delta_that_nobody_knows_yet_is_echoed_under_its_name() -> None:
+    newly = block(0, {"type": "new", "new": "a"}, {"type": "new_delta", "new": "b", "by": [1]})
+    first = anthropic(newly, tool_use(1), stop_reason="tool_use")
+
+    played = play(stream_relay(), first, SECOND)
+
+    echoed = json.loads(played.requests[0][0])["content"][0]
+    assert echoed == {"type": "new", "new": "ab", "by": [1]}
+
+
+def test_85_the_fourth_call_in_a_row_is_taken_out() -> None:
     only_a_call = anthropic(tool_use(0), stop_reason="tool_use")
 
     played = play(stream_relay(), only_a_call, only_a_call, only_a_call, only_a_call)
 
     assert len(played.requests) == 3
-    assert played.client == only_a_call.body
+    assert played.client == opening() + ending("tool_use", input_tokens=12)
     assert played.outcome == "cap"
 
 
 def test_85_blocks_of_all_rounds_are_numbered_through() -> None:
     def asks(words: str) -> Script:
-        return anthropic(text(0, words), text(1, "so:"), tool_use(2), stop_reason="tool_use")
+        return anthropic(text(0, words), tool_use(1), text(2, "so:"), stop_reason="tool_use")
 
     played = play(stream_relay(), asks("a"), asks("b"), asks("c"), asks("d"))
 
-    assert indices(played.client) == list(range(9))
+    assert indices(played.client) == list(range(8))
     assert kinds(played.client).count("message_start") == 1
 
 

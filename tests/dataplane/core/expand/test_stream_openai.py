@@ -130,13 +130,14 @@ def test_90_two_calls_are_answered_by_two_tool_messages() -> None:
     assert answered == [None, "call_1", "call_2"]
 
 
-def test_90_a_second_choice_is_never_intercepted() -> None:
+def test_90_of_several_choices_each_loses_its_call() -> None:
     other = chunk({"index": 1, "delta": {"content": "b"}})
     script = openai(other, call_chunks(0), reason="tool_calls")
 
     played = play(stream_relay(CHAT), script)
 
-    assert played.sent == [*script.chunks, b""]
+    assert played.client == openai(other, reason="tool_calls").body
+    assert played.outcome == "bail"
 
 
 @pytest.mark.parametrize(
@@ -158,20 +159,81 @@ def test_90_a_second_choice_is_never_intercepted() -> None:
             ),
             id="98-other-tool-before",
         ),
-        pytest.param(openai(call_chunks(0, '{"id":'), reason="length"), id="87-length"),
-        pytest.param(openai(call_chunks(0, '{"id":'), reason="tool_calls"), id="87-cut-arguments"),
-        pytest.param(openai(call_chunks(0), reason="stop"), id="87-not-tool-use"),
-        pytest.param(
-            openai(call_chunks(0), chunk({"index": 1, "delta": {"content": "b"}})), id="90-n-2"
-        ),
     ],
 )
-def test_a_turn_that_cannot_be_answered_is_handed_over_unchanged(script: Script) -> None:
+def test_98_a_turn_that_also_calls_the_clients_tool_is_handed_over_whole(script: Script) -> None:
     played = play(stream_relay(CHAT), script)
 
     assert played.client == script.body
     assert played.outcome == "bail"
     assert played.relay.expand_after_stream
+
+
+@pytest.mark.parametrize(
+    ("call", "reason"),
+    [
+        pytest.param(call_chunks(0, '{"id":'), "length", id="87-length"),
+        pytest.param(call_chunks(0), "content_filter", id="87-filtered"),
+        pytest.param(call_chunks(0, '{"id":'), "tool_calls", id="87-cut-arguments"),
+        pytest.param(call_chunks(0, call_id=""), "tool_calls", id="87-no-call-id"),
+    ],
+)
+def test_87_a_call_that_cannot_be_answered_is_taken_out_and_the_finish_word_stays(
+    call: bytes, reason: str
+) -> None:
+    played = play(stream_relay(CHAT), openai(call, delta(content="so"), reason=reason))
+
+    assert played.client == openai(delta(content="so"), reason=reason).body
+    assert played.outcome == "bail"
+
+
+def test_a_cut_turn_keeps_the_clients_call_under_the_next_free_index() -> None:
+    bash = call_chunks(1, '{"cm', name="bash", call_id="call_2")
+
+    played = play(stream_relay(CHAT), openai(call_chunks(0), bash, reason="length"))
+
+    expected = openai(call_chunks(0, '{"cm', name="bash", call_id="call_2"), reason="length")
+    assert list(data_of(played.client)) == list(data_of(expected.body))
+
+
+def compat(*calls: object, **choice: object) -> bytes:
+    return chunk({"delta": {"tool_calls": list(calls)}, **choice})
+
+
+ASKED = {"id": "call_1", "type": "function"}
+WHOLE = {**ASKED, "function": {"name": EXPAND, "arguments": f'{{"id":"{ID}"}}'}}
+OTHERS = {**WHOLE, "id": "call_2"}
+STOPS = chunk({"delta": {}, "finish_reason": "stop"})
+
+
+@pytest.mark.parametrize(
+    ("script", "asked"),
+    [
+        pytest.param([ROLE, call_chunks(0), STOPS, DONE], 1, id="ends with stop"),
+        pytest.param([ROLE, compat(WHOLE), DONE], 1, id="no finish chunk"),
+        pytest.param([ROLE, compat(WHOLE)], 1, id="neither finish chunk nor [DONE]"),
+        pytest.param([ROLE, compat(WHOLE, finish_reason="STOP")], 1, id="all in one chunk"),
+        pytest.param([ROLE, compat(WHOLE), compat(OTHERS), STOPS], 2, id="no index, twice"),
+        pytest.param(
+            [ROLE, compat({**WHOLE, "index": 0}), compat({**OTHERS, "index": 0}), STOPS],
+            2,
+            id="one index for two",
+        ),
+        pytest.param(
+            [ROLE, compat({**ASKED, "function": {}}), compat({"function": WHOLE["function"]})],
+            1,
+            id="name comes later",
+        ),
+    ],
+)
+def test_n_03_a_whole_call_is_answered_however_a_compatible_provider_spells_it(
+    script: list[bytes], asked: int
+) -> None:
+    played = play(stream_relay(CHAT), Script(script), SECOND)
+
+    assert EXPAND.encode() not in played.client
+    assert [len(calls) for calls in played.calls] == [asked]
+    assert played.client == ROLE + delta(content="It says ✓.") + finish("stop", prompt_tokens=200)
 
 
 def test_99_a_refused_continuation_gives_back_what_was_withheld() -> None:

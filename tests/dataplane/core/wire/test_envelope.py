@@ -9,7 +9,12 @@ import pytest
 
 from dataplane.core.expand.tool import Declared
 from dataplane.core.wire.decode import decode
-from dataplane.core.wire.envelope import declare_tool, split_volatile_tail, withdraw_tool
+from dataplane.core.wire.envelope import (
+    declare_tool,
+    in_container,
+    split_volatile_tail,
+    withdraw_tool,
+)
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.splice import splice
 
@@ -86,6 +91,22 @@ def test_the_tool_joins_those_that_the_client_lets_its_model_call(
 )
 def test_a_tool_that_is_taken_back_leaves_the_body_as_it_came(body: bytes) -> None:
     assert withdraw_tool(declared(body), Declared(TOOL, ENTRY)) == body
+
+
+@pytest.mark.parametrize(
+    ("body", "result"),
+    [
+        (b'{"a":1}', b'{"container":"c","a":1}'),
+        (b"{}", b'{"container":"c"}'),
+        (b'{"container":null,"a":1}', b'{"container":"c","a":1}'),
+        (b'{"container":"old"}', b'{"container":"c"}'),
+        (b'{"container":{"skills":[1]}}', b'{"container":{"id":"c","skills":[1]}}'),
+        (b'{"container":{"id":"old","skills":[]}}', b'{"container":{"id":"c","skills":[]}}'),
+        (b'{"container":{}}', b'{"container":{"id":"c"}}'),
+    ],
+)
+def test_a_container_is_named_and_what_is_asked_of_it_stays(body: bytes, result: bytes) -> None:
+    assert in_container(body, b'"c"') == result
 
 
 def test_a_tool_that_nobody_put_there_is_not_taken() -> None:
