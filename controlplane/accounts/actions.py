@@ -12,6 +12,7 @@ from typing import Any
 
 from django.core.exceptions import ValidationError
 from django.db import transaction
+from django.db.models import Min
 from django.utils import timezone
 
 from controlplane.accounts import published, secrets
@@ -204,6 +205,13 @@ def retire_expired(now: datetime) -> int:
         record("key.expire", _key(key), None, before=_key_state(key))
         published.publish_key(key, None)
     return len(keys)
+
+
+def next_expiry() -> datetime | None:
+    """When the next key expires."""
+    live = DataPlaneKey.objects.filter(retired_at=None, revoked_at=None)
+    soonest: datetime | None = live.aggregate(at=Min("expires_at"))["at"]
+    return soonest
 
 
 @transaction.atomic

@@ -10,11 +10,11 @@ class AccountsConfig(AppConfig):
 
     def ready(self) -> None:
         from controlplane.accounts import published
-        from controlplane.accounts.actions import retire_expired
+        from controlplane.accounts.actions import next_expiry, retire_expired
         from controlplane.accounts.held_keys import held_keys
         from controlplane.fleet import bodies, upkeep
 
         bodies.register(resource.AUTH_INDEX, published.auth_shard)
         bodies.register(resource.NODE, published.node_body)
         upkeep.register(held_keys.refresh)
-        upkeep.register(retire_expired)
+        upkeep.register(retire_expired, next_expiry)

@@ -9,10 +9,10 @@ class AlarmsConfig(AppConfig):
 
     def ready(self) -> None:
         from controlplane.alarms import telling, watching
-        from controlplane.alarms.delivering import deliver_due
+        from controlplane.alarms.delivering import deliver_due, next_delivery
         from controlplane.fleet import upkeep
 
         upkeep.register(watching.watch)
-        upkeep.register(deliver_due)
+        upkeep.register(deliver_due, next_delivery)
         post_save.connect(telling.alarm_saved, sender="alarms.Alarm")
         post_save.connect(telling.silence_saved, sender="alarms.Silence")

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from datetime import datetime, timedelta
 
 from django.db import close_old_connections, transaction
-from django.db.models import F, OuterRef, Subquery
+from django.db.models import F, Min, OuterRef, Subquery
 from django.utils import timezone
 
 from controlplane.accounts.sealing import SealError
@@ -61,6 +61,13 @@ def deliver_due(now: datetime, start: Start = in_pool) -> int:
     for delivery in claimed:
         start(delivery.pk)
     return len(claimed)
+
+
+def next_delivery() -> datetime | None:
+    """When the next one is due."""
+    waiting = Delivery.objects.filter(state=Delivery.State.PENDING, channel__disabled_at=None)
+    soonest: datetime | None = waiting.aggregate(at=Min("next_at"))["at"]
+    return soonest
 
 
 def _first_due(now: datetime) -> list[Delivery]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -12,9 +13,10 @@ from django.db import close_old_connections
 
 from controlplane.fleet import hints, queries, upkeep
 from controlplane.fleet.actions import record_acks
+from controlplane.fleet.noticing import Noticing
 from dataplane.core.config import resource
 
-POLL_S = 1.0  # how soon a change of another process is seen; one of this process hints
+POLL_S = 0.25  # how soon a change of another process is seen; one of this process hints
 T = TypeVar("T")
 
 
@@ -34,17 +36,17 @@ class EmbeddedSource:
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="embedded-source")
         self._changed = asyncio.Event()
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._noticing = Noticing()
 
     async def discover(self, cursor: int | None, *, wait_s: float) -> resource.Discovery:
         self._listen()
         deadline = asyncio.get_running_loop().time() + wait_s
         while True:
             self._changed.clear()  # before the look: a commit during it wakes the next one
-            found = await self._query(partial(_look, cursor))
-            left_s = deadline - asyncio.get_running_loop().time()
-            if found.changes or found.resync or left_s <= 0:
+            found = await self._query(partial(self._look, cursor))
+            if found.changes or found.resync or asyncio.get_running_loop().time() >= deadline:
                 return found
-            await self._wait(min(self._poll_s, left_s))
+            await self._rest(deadline)
 
     async def fetch(self, change: resource.Change) -> resource.Resource:
         """The announced resource or a newer version of it; GoneError when there is none."""
@@ -60,6 +62,7 @@ class EmbeddedSource:
         """Give the thread back; the source cannot be used afterwards."""
         hints.unsubscribe(self._wake)
         self._thread.shutdown(wait=True)
+        self._noticing.close()
 
     def _listen(self) -> None:
         if self._loop is None:
@@ -71,21 +74,28 @@ class EmbeddedSource:
         if self._loop is not None and not self._loop.is_closed():
             self._loop.call_soon_threadsafe(self._changed.set)
 
-    async def _wait(self, seconds: float) -> None:
-        try:
-            async with asyncio.timeout(seconds):
-                await self._changed.wait()
-        except TimeoutError:
-            return
+    def _look(self, cursor: int | None) -> resource.Discovery:
+        self._noticing.is_still()  # before the look, as above
+        upkeep.run()
+        return queries.changes_since(cursor)
+
+    async def _rest(self, deadline: float) -> None:
+        """Until there may be something: a hint, a commit of another process, or the clock."""
+        loop = asyncio.get_running_loop()
+        ends = min(deadline, loop.time() + upkeep.MOST_S)
+        while not self._changed.is_set() and (left_s := ends - loop.time()) > 0:
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(min(self._poll_s, left_s)):
+                    await self._changed.wait()
+            if not await loop.run_in_executor(self._thread, self._is_still):
+                return
+
+    def _is_still(self) -> bool:
+        return self._noticing.is_still() and not upkeep.is_due()
 
     async def _query(self, ask: Callable[[], T]) -> T:
         loop = asyncio.get_running_loop()
         return await loop.run_in_executor(self._thread, _with_fresh_connection, ask)
-
-
-def _look(cursor: int | None) -> resource.Discovery:
-    upkeep.run()
-    return queries.changes_since(cursor)
 
 
 def _with_fresh_connection(ask: Callable[[], T]) -> T:

@@ -14,15 +14,24 @@ from django.utils import timezone
 
 log = logging.getLogger("headrace.upkeep")
 
+MOST_S = 10.0  # between two rounds while nobody writes and no moment has come
 Step = Callable[[datetime], object]
-_steps: list[Step] = []
+Soonest = Callable[[], datetime | None]
+_steps: dict[Step, Soonest] = {}
 _ran_at: list[datetime] = []
+_due_at: datetime | None = None
 
 
-def register(step: Step) -> None:
-    """step(now) runs about every second: one query has to tell it that nothing is due."""
-    if step not in _steps:
-        _steps.append(step)
+def _never() -> datetime | None:
+    return None
+
+
+def register(step: Step, soonest: Soonest = _never) -> None:
+    """step(now) runs within a second of every commit: one query has to tell it that nothing is due.
+
+    soonest(): when it has something to do without anybody writing, None for never.
+    """
+    _steps[step] = soonest
 
 
 def ran_at() -> datetime | None:
@@ -32,12 +41,22 @@ def ran_at() -> datetime | None:
 
 def run() -> None:
     """Every step; one that the database refuses is tried again the next time."""
+    global _due_at
     now, all_done = timezone.now(), True
-    for step in _steps:
+    moments: list[datetime | None] = []
+    for step, soonest in list(_steps.items()):
         try:
             step(now)
+            moments.append(soonest())
         except DatabaseError:
             all_done = False
             log.warning("upkeep.postponed", exc_info=True)
+            moments.append(now)
+    _due_at = min(filter(None, moments), default=None)
     if all_done:
         _ran_at[:] = [now]
+
+
+def is_due() -> bool:
+    """A moment has come that some step waits for."""
+    return _due_at is not None and _due_at <= timezone.now()

@@ -46,6 +46,13 @@ def now_ms() -> int:
     return time.time_ns() // 1_000_000
 
 
+def next_due() -> int:
+    """When one of the registered jobs may run next, ms; 0 for one that never ran."""
+    moments = JobRun.objects.values_list("task", "due_at", "lease_until")
+    known = {task: max(due_at, lease_until) for task, due_at, lease_until in moments}
+    return min((known.get(job.name, 0) for job in jobs()), default=0)
+
+
 def _claim(job: Job, now: int) -> bool:
     """One statement decides: of two processes, one changes the row."""
     JobRun.objects.get_or_create(task=job.name)

@@ -7,11 +7,12 @@ import threading
 
 from django.db import DatabaseError, connections
 
-from controlplane.jobs.actions import run_if_due
+from controlplane.jobs.actions import next_due, now_ms, run_if_due
 from controlplane.jobs.registry import jobs
 
 log = logging.getLogger("headrace.jobs")
 LOOK_S = 1.0
+MOST_S = 10.0  # how late another process's wish for a job is seen
 
 
 class Runner:
@@ -32,10 +33,18 @@ class Runner:
 
     def _run(self) -> None:
         try:
-            while not self._stopping.wait(self._look_s):
+            wait_s = self._look_s
+            while not self._stopping.wait(wait_s):
                 self._look()
+                wait_s = max(self._look_s, min(MOST_S, self._until_due_s()))
         finally:
             connections.close_all()
+
+    def _until_due_s(self) -> float:
+        try:
+            return max(0, next_due() - now_ms()) / 1000
+        except DatabaseError:
+            return 0.0
 
     def _look(self) -> None:
         for job in jobs():

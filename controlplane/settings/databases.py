@@ -31,11 +31,9 @@ def both(environment: Environment) -> dict[str, dict[str, Any]]:
     return {
         "default": sqlite(environment.data_dir / CONTROL_FILE, synchronous="FULL"),
         # Much is written here and little would be missed: a power cut may take the last batches.
-        # What retention removes is given back to the disk page by page.
         "telemetry": sqlite(
             environment.data_dir / "telemetry.sqlite3",
             synchronous="NORMAL",
-            first="PRAGMA auto_vacuum=INCREMENTAL; ",
         ),
     }
 
@@ -68,8 +66,8 @@ def postgres(name: str, url: str) -> dict[str, Any]:
     }
 
 
-def sqlite(file: Path, *, synchronous: str, first: str = "") -> dict[str, Any]:
-    """A database in the data directory. first: what must be said before there is a table.
+def sqlite(file: Path, *, synchronous: str) -> dict[str, Any]:
+    """A database in the data directory.
 
     IMMEDIATE takes the write lock at BEGIN, where waiting is possible; a deferred transaction
     that wants to write later fails at once instead.
@@ -81,7 +79,7 @@ def sqlite(file: Path, *, synchronous: str, first: str = "") -> dict[str, Any]:
             "transaction_mode": "IMMEDIATE",
             "timeout": 10,
             "init_command": (
-                f"{first}PRAGMA journal_mode=WAL; PRAGMA synchronous={synchronous}; "
+                f"PRAGMA journal_mode=WAL; PRAGMA synchronous={synchronous}; "
                 "PRAGMA foreign_keys=ON;"
             ),
         },

@@ -51,7 +51,8 @@ def ingest(batch: Batch, *, received_at: int) -> bool:
             *all_but_the_refused(batch.uses, partial(keep_uses, shift)),
         ]
         note_refused(stream, batch, refused)
-    hooks.written()
+    if batch.rows or batch.deltas or batch.dropped:  # a sign of life alone wakes nobody
+        hooks.written()
     return True
 
 

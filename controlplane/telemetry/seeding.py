@@ -121,6 +121,7 @@ ALIKE: dict[str, Any] = {
     "shaped": True,
     "cache_write_1h": 0,
     "usage_miss": "",
+    "priced_by": "",
     "first_byte_ms": 20,
     "serve_ms": 1_500,
     "expands": 0,

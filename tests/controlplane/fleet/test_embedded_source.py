@@ -5,14 +5,17 @@ from __future__ import annotations
 import asyncio
 import sqlite3
 from collections.abc import Iterator
+from datetime import datetime, timedelta
 from pathlib import Path
 
 import pytest
 from asgiref.sync import sync_to_async
 from django.db import connection
+from django.utils import timezone
 
 from controlplane.accounts.actions import create_tenant, issue_key
 from controlplane.accounts.models import Organisation, Tenant
+from controlplane.fleet import upkeep
 from controlplane.fleet.queries import acknowledgement
 from controlplane.fleet.source import EmbeddedSource, GoneError
 from dataplane.core.config import resource
@@ -82,6 +85,44 @@ async def test_a_commit_of_another_process_is_found_by_looking(deployment: Tenan
         found = await waiting
     source.close()
     assert [(one.type, one.version) for one in found.changes] == [(resource.PRICES, 2)]
+
+
+@pytest.fixture
+def looked() -> Iterator[list[datetime]]:
+    """When each look was."""
+    ran: list[datetime] = []
+    upkeep.register(ran.append)
+    yield ran
+    del upkeep._steps[ran.append]
+
+
+@pytest.mark.skipif(connection.vendor != "sqlite", reason="a server's database is looked at")
+async def test_while_nobody_writes_the_database_is_not_looked_at(
+    deployment: Tenant, looked: list[datetime]
+) -> None:
+    source = EmbeddedSource(poll_s=0.01)
+    cursor = (await source.discover(None, wait_s=0)).cursor
+    looked.clear()
+
+    await source.discover(cursor, wait_s=0.3)
+
+    source.close()
+    assert len(looked) <= 3  # at its beginning and at its end, and once after what the first wrote
+
+
+async def test_a_moment_that_a_step_waits_for_is_a_reason_to_look(
+    deployment: Tenant, looked: list[datetime]
+) -> None:
+    moment = timezone.now() + timedelta(milliseconds=100)
+    upkeep.register(looked.append, lambda: moment if moment > timezone.now() else None)
+    source = EmbeddedSource(poll_s=0.01)
+    cursor = (await source.discover(None, wait_s=0)).cursor
+
+    await source.discover(cursor, wait_s=1.0)
+
+    source.close()
+    after = [at for at in looked if at >= moment]
+    assert (after[0] - moment).total_seconds() < 0.8
 
 
 def write_past_django(file: Path) -> None:

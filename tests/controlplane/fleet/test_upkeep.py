@@ -31,7 +31,7 @@ def step() -> Iterator[list[datetime]]:
     upkeep.register(fail)
     upkeep.register(ran.append)
     yield ran
-    upkeep._steps[:] = [one for one in upkeep._steps if one not in (fail, ran.append)]
+    del upkeep._steps[fail], upkeep._steps[ran.append]
 
 
 def test_a_step_that_the_database_refuses_holds_up_no_other(db: None, step: list[datetime]) -> None:

@@ -6,11 +6,14 @@ from collections import Counter
 
 import pytest
 from django.core.management import call_command
+from django.db import connections
 from django.db.models import Sum
 
 from controlplane.accounts.models import Tenant
+from controlplane.databases import TELEMETRY
 from controlplane.telemetry import retention
 from controlplane.telemetry.actions import ingest
+from controlplane.telemetry.apps import INCREMENTAL
 from controlplane.telemetry.models import (
     ComponentBucket,
     MarkerRecord,
@@ -180,3 +183,13 @@ def test_seeded_rows_and_buckets_agree(tenant: Tenant) -> None:
     for resolution_s in RESOLUTIONS:
         buckets = TrafficBucket.objects.filter(resolution_s=resolution_s, tenant_uid=tenant.uid)
         assert buckets.aggregate(n=Sum("tokens_after"), usd=Sum("cost_usd")) == rows
+
+
+@pytest.mark.skipif(connections[TELEMETRY].vendor != "sqlite", reason="a server gives back itself")
+def test_a_file_gives_back_its_pages_and_a_connection_does_not_write_to_say_so() -> None:
+    options = connections[TELEMETRY].settings_dict["OPTIONS"]
+    with connections[TELEMETRY].cursor() as cursor:
+        kept = cursor.execute("PRAGMA auto_vacuum").fetchone()
+
+    assert kept == (INCREMENTAL,)
+    assert "auto_vacuum" not in options["init_command"]
