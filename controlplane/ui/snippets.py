@@ -68,7 +68,11 @@ def _claude_code(base_url: str, key: str) -> Client:
         lines=(claude_code(base_url, key),),
         notes=(
             "Works with an API key and with a subscription: either is passed through.",
-            "To keep both, put them under “env” in ~/.claude/settings.json.",
+            "To keep them, put them under “env” in ~/.claude/settings.json.",
+            "Releases that switch tool search off behind another address than Anthropic's keep it "
+            "with ENABLE_TOOL_SEARCH=true.",
+            "CLAUDE_CODE_ATTRIBUTION_HEADER=0 leaves out a line of the system prompt that differs "
+            "from session to session, so that sessions share a cached prompt.",
         ),
     )
 
@@ -88,7 +92,12 @@ def _codex(base_url: str, key: str) -> Client:
         title="Codex CLI",
         dialect="openai",
         lines=(Snippet("setup-codex", "~/.codex/config.toml", text),),
-        notes=("It reads its own key from OPENAI_API_KEY; a ChatGPT sign-in is not used here.",),
+        notes=(
+            "It reads its own key from OPENAI_API_KEY; a ChatGPT sign-in is not used here.",
+            f'To keep the key out of the file: env_http_headers = {{ "{HEADER}" = '
+            '"HEADRACE_KEY" }, and the key in that variable.',
+            "Leave supports_websockets out: the attempt is refused, and it goes on over HTTP.",
+        ),
     )
 
 
