@@ -92,7 +92,7 @@ test-rest: $(DEV_STAMP)
 # What locks, constraints and the order of commits decide, once more on a server's database.
 ON_POSTGRES ?= $(addprefix tests/controlplane/,test_races.py audit jobs prices \
   configs/test_save_version.py configs/test_plans.py fleet/test_publishing.py telemetry/test_ingest.py \
-  telemetry/test_captured.py)
+  telemetry/test_captured.py telemetry/test_refusing.py)
 
 test-postgres: $(DEV_STAMP) ## Run the tests of the control plane that a PostgreSQL may fail
 	$(BIN)/python -m tests.on_postgres -q $(SPREAD) $(ON_POSTGRES)

@@ -27,12 +27,13 @@ class SettingsError(ValueError):
 class BodyLimits(NamedTuple):
     """maximum: bytes, more are refused. big: bytes from which a body needs a place in memory.
 
-    idle_timeout_s: between two chunks.
+    idle_timeout_s: between two chunks. total_timeout_s: until it is there whole.
     """
 
     maximum: int
     big: int
     idle_timeout_s: float
+    total_timeout_s: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,6 +86,7 @@ class Settings:
     body_max: int = 32 * _MIB
     body_max_compaction: int = 128 * _MIB
     body_idle_timeout_s: float = 30
+    body_total_timeout_s: float = 300
     inline_body_max: int = 64 << 10
     connect_timeout_s: float = 5
     first_byte_timeout_s: float = 600
@@ -111,6 +113,7 @@ class Settings:
             self.body_max_compaction if compaction else self.body_max,
             self.big_body_bytes,
             self.body_idle_timeout_s,
+            self.body_total_timeout_s,
         )
 
     @property
@@ -160,6 +163,7 @@ _COUNTED = (
     "body_max",
     "body_max_compaction",
     "body_idle_timeout_s",
+    "body_total_timeout_s",
     "inline_body_max",
     "connect_timeout_s",
     "first_byte_timeout_s",

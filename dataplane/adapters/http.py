@@ -112,6 +112,13 @@ class Call:
         """
         announced = self.header(b"content-length")
         await self._admit_size(int(announced) if announced.isdecimal() else 0, limits, room)
+        try:
+            async with asyncio.timeout(limits.total_timeout_s):
+                return await self._collected(limits, room)
+        except TimeoutError:
+            raise RefusedError("body_timeout") from None
+
+    async def _collected(self, limits: BodyLimits, room: Room) -> bytes:
         chunks, size, more = [], 0, True
         while more:
             message = await self._next(limits.idle_timeout_s)
