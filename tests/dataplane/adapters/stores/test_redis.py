@@ -19,6 +19,7 @@ from dataplane.core.effects import Committed, Found, Recalled, Refused
 from dataplane.encryption import StoreEncryption
 from dataplane.settings import SharedStore
 from tests.dataplane.adapters.stores.builders import (
+    ALICE,
     BOB,
     ELSEWHERE,
     MUCH_LATER,
@@ -274,7 +275,7 @@ def value_of(url: str, text: str) -> bytes:
 
 def decisions_in(url: str) -> bytes:
     with contextlib.closing(redis.Redis.from_url(url)) as client:
-        found: Any = client.hvals("cg:{acme}:fv:s1")
+        found: Any = client.hvals("cg:{acme}:fv:" + ALICE.session_key)
     return b"".join(found)
 
 
