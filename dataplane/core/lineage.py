@@ -24,11 +24,22 @@ _DIGEST_BYTES = 8
 _NAME_LENGTH = 12
 
 
+# How agents begin the message in which their summary stands, once it has taken the place of what
+# it sums up: Claude Code 2.1 and Codex 0.171, each with the key of its session unchanged.
+SUMMARIES = (
+    b"This session is being continued from a previous conversation",
+    b"Another language model started to solve this problem and produced a summary",
+)
+
+
 class Prints(NamedTuple):
-    """Cumulative fingerprints of a message list. head: up to its first user message."""
+    """Cumulative fingerprints of a message list. head: up to its first user message. anew: it goes
+    on from a summary of what came before.
+    """
 
     all: tuple[bytes, ...] = ()
     head: bytes = b""
+    anew: bool = False
 
 
 @dataclass(slots=True)
@@ -76,13 +87,16 @@ class Lineages:
 
 def _continued(threads: OrderedDict[str, _Thread], prints: Prints) -> str | None:
     """The lineage whose latest turn is the longest beginning of this one; else the latest that
-    began as this one does, for an agent may shorten or rewrite its own history.
+    began as this one does, for an agent may shorten or rewrite its own history; else, where a
+    summary stands for that history, the one that was heard last, which was asked for the summary.
     """
     places = {each: number for number, each in enumerate(prints.all)}
     grown = [name for name, thread in threads.items() if thread.last in places]
     if grown:
         return max(grown, key=lambda name: places[threads[name].last])
     alike = [name for name, thread in threads.items() if thread.head == prints.head]
+    if not alike and prints.anew:
+        return next(reversed(threads), None)
     return alike[-1] if alike else None
 
 
@@ -104,11 +118,13 @@ def prints_of(messages: Sequence[Message]) -> Prints:
     """
     found: list[bytes] = []
     head = running = b""
+    anew = False
     for message in messages:
         said = message.call_id.encode() if message.role is Role.TOOL else message.content.digest
         stated = running + message.role.value.encode() + said
         running = hashlib.blake2b(stated, digest_size=_DIGEST_BYTES).digest()
         found.append(running)
-        if not head and message.role is Role.USER:
-            head = running
-    return Prints(tuple(found), head or (found[0] if found else b""))
+        if message.role is Role.USER:
+            head = head or running
+            anew = anew or message.content.utf8.startswith(SUMMARIES)
+    return Prints(tuple(found), head or (found[0] if found else b""), anew)

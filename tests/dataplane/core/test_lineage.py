@@ -7,7 +7,14 @@ from typing import Any
 
 import pytest
 
-from dataplane.core.lineage import KEPT_SESSIONS, KEPT_THREADS, STALE_S, Lineages, prints_of
+from dataplane.core.lineage import (
+    KEPT_SESSIONS,
+    KEPT_THREADS,
+    STALE_S,
+    SUMMARIES,
+    Lineages,
+    prints_of,
+)
 from dataplane.core.wire.decode import decode
 from dataplane.core.wire.message import Dialect
 
@@ -48,6 +55,19 @@ def test_a_sub_agent_between_two_turns_is_a_thread_of_its_own() -> None:
     assert sub[0].startswith("p:")
     assert len(sub[0]) == len("p:") + 12
     assert session.thread(transcript("main", 21)) == ""
+
+
+@pytest.mark.parametrize("said", SUMMARIES)
+def test_an_agent_that_goes_on_from_a_summary_stays_in_its_thread(said: bytes) -> None:
+    session = Session()
+    session.thread(transcript("sub", 3), session="other")
+    session.thread(transcript("main", 19))
+    summary = [{"role": "user", "content": f"{said.decode()}. They counted."}]
+    answered = [*summary, {"role": "assistant", "content": "done"}]
+
+    assert session.thread(summary) == ""
+    assert session.thread([*answered, {"role": "user", "content": "go on"}]) == ""
+    assert session.thread([{"role": "user", "content": "a sub-agent"}]) != ""
 
 
 def test_a_shortened_history_with_the_same_beginning_stays_in_its_thread() -> None:

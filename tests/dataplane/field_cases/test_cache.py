@@ -173,3 +173,23 @@ async def test_case_c_13_after_the_shrink_the_boundary_starts_again(serve: Serve
         assert (before, served.stats()["compaction_resets"]) == (0, 1)
         assert sent.count(b"<<cg:") == 2 + EXPAND_ANTHROPIC.count(b"<<cg:")
         assert served.stats()["frozen_flips"] == 0
+
+
+async def test_an_agent_that_begins_anew_with_a_summary_is_counted_as_a_reset(serve: Serve) -> None:
+    """As Claude Code 2.1 does it: the session's name stays, the first message is the summary."""
+    summary = "This session is being continued from a previous conversation. They counted."
+    anew = {
+        **json.loads(anthropic_body(OUTPUTS[0])),
+        "messages": [
+            {"role": "user", "content": summary},
+            {"role": "assistant", "content": [{"type": "text", "text": "done"}]},
+            {"role": "user", "content": [{"type": "text", "text": "go on"}]},
+        ],
+    }
+    async with serve(MASK_ALL) as served:
+        await served.post(anthropic_body(*OUTPUTS[:9]), x_context_guru_session="s")
+        before = served.stats()["compaction_resets"]
+
+        await served.post(json.dumps(anew).encode(), x_context_guru_session="s")
+
+        assert (before, served.stats()["compaction_resets"]) == (0, 1)
