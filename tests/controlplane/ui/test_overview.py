@@ -79,12 +79,13 @@ def test_a_manager_sees_what_all_nodes_reported_although_this_process_has_just_b
 def test_what_a_new_process_holds_is_not_known_before_its_first_request(
     browser: Browser, manager: User, tenant: Tenant, node: Register
 ) -> None:
+    """It reports no figure of its store until then; the one that answers is not asked."""
     traffic(tenant.uid, **BUSY)
-    store = {"stash_live": 0, "stash_capacity": 100_000}
-    node(FakeNode(NOTHING | store))
+    node(FakeNode(NOTHING | {"stash_live": 7, "stash_capacity": 9, "all_requests": 1}))
+    a_stream("node-a", gauges={"inflight": 0})
 
     assert 'id="held">no data<' in text_of(browser(manager))
-    node(FakeNode(NOTHING | store | {"stash_live": 135, "all_requests": 1}))
+    a_stream("node-a", gauges={"stash_live": 135, "stash_capacity": 100_000})
     assert 'id="held">135<' in text_of(browser(manager))
 
 
