@@ -52,6 +52,9 @@ NAMED = (
     "frozen_hits",
     "llm_calls",
     "observe_hypothetical_requests",
+    "observe_dropped",
+    "observe_abandoned",
+    "observe_errors",
     "actual_baseline_tokens",
 )
 ANSWERED = ("sse_streamed", "sse_buffered")

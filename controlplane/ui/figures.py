@@ -150,16 +150,29 @@ def savings(stats: Stats) -> tuple[Tile, ...]:
     )
 
 
+NOT_MEASURED = ("observe_dropped", "observe_abandoned", "observe_errors")
+
+
 def projection(stats: Stats) -> str:
-    """What mode sync would have saved, where requests were only observed; "" where none was."""
+    """What mode sync would have saved, where requests were only observed; "" where none was.
+
+    What found no room in the queue, was given up or failed was sent and not measured: the figures
+    are lower bounds then.
+    """
     observed, saved = whole(stats, "observe_hypothetical_requests"), "potential_saved_tokens"
+    missed = sum(whole(stats, name) or 0 for name in NOT_MEASURED)
     if not observed:
-        return ""
+        lost = f"mode observe: {numerals.plural(missed, 'request')} could not be measured"
+        return lost if missed else ""
     share = numerals.share(whole(stats, saved), whole(stats, "actual_baseline_tokens"))
-    return (
+    found = (
         f"mode observe: {numerals.plural(observed, 'request')} measured and sent unchanged; "
-        f"sync would have left out {numerals.count(whole(stats, saved))} tokens ({share})"
+        f"sync would have left out {'at least ' if missed else ''}"
+        f"{numerals.count(whole(stats, saved))} tokens ({share})"
     )
+    if not missed:
+        return found
+    return f"{found}; {numerals.plural(missed, 'more request')} could not be measured"
 
 
 def tiers(stats: Stats) -> tuple[tuple[str, int | None], ...]:

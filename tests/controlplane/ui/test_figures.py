@@ -57,6 +57,25 @@ def test_what_was_only_observed_is_a_sentence_of_its_own() -> None:
     )
 
 
+def test_observations_that_were_dropped_make_the_projection_a_lower_bound() -> None:
+    observed = {
+        "observe_hypothetical_requests": 12,
+        "actual_baseline_tokens": 40_000,
+        "potential_saved_tokens": 10_000,
+        "observe_dropped": 2,
+        "observe_abandoned": 1,
+    }
+
+    assert figures.projection(observed).replace("\u00a0", " ") == (
+        "mode observe: 12 requests measured and sent unchanged; "
+        "sync would have left out at least 10,000 tokens (25.0 %); "
+        "3 more requests could not be measured"
+    )
+    assert figures.projection({"observe_dropped": 1}).replace("\u00a0", " ") == (
+        "mode observe: 1 request could not be measured"
+    )
+
+
 def test_more_given_back_than_saved_is_said_and_never_looks_good() -> None:
     net = figures.savings(busy(adjusted_saved=-4_310))[1]
 
