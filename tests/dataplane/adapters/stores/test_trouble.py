@@ -262,7 +262,8 @@ async def test_a_turn_that_the_store_did_not_record_still_moves_the_boundary(
 async def test_a_turn_that_was_not_recorded_counts_although_its_alias_has_moved_on(
     tmp_path: Path,
 ) -> None:
-    mine, other = (replace(scope, alias="same beginning") for scope in (ALICE, BOB))
+    mine = replace(ALICE, alias="same beginning")
+    other = replace(mine, session="s3")
     async with opened(tmp_path) as store:
         await turn(store, scope=mine, messages=2)
         with locked(tmp_path), impatient(store):
