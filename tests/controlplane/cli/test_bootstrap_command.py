@@ -98,8 +98,8 @@ def test_a_snapshot_holds_one_tenant_and_every_file_is_for_its_owner_alone(
 
     assert done.returncode == 0, done.stderr
     assert "orchid" in output.read_text()
-    for path in deployment.data_dir.iterdir():
-        assert stat.S_IMODE(path.stat().st_mode) == 0o600, path
+    for path in deployment.data_dir.rglob("*"):
+        assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
 
     output.unlink()
     done = deployment.run(*command, "elm")
