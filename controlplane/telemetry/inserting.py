@@ -2,15 +2,28 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from django.db import connections
-from django.db.models import Model
+from django.db.models import JSONField, Model
 
 from controlplane.databases import TELEMETRY
 
 Row = Mapping[str, Any]
+
+
+def blank(table: type[Model]) -> dict[str, Any]:
+    """What each column holds that nothing is said of, as the database keeps it; without the key."""
+    columns = (field for field in table._meta.concrete_fields if not field.primary_key)
+    return {
+        each.column: json.dumps(each.get_default())
+        if isinstance(each, JSONField)
+        else each.get_default()
+        for each in columns
+        if each.has_default() or each.null or each.empty_strings_allowed
+    }
 
 
 def insert(table: type[Model], rows: Sequence[Row]) -> None:

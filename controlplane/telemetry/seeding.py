@@ -15,7 +15,7 @@ from django.db import transaction
 from django.db.models import Max, Model
 
 from controlplane.databases import TELEMETRY
-from controlplane.telemetry.inserting import Row, insert
+from controlplane.telemetry.inserting import Row, blank, insert
 from controlplane.telemetry.models import (
     ComponentBucket,
     NodeStream,
@@ -68,12 +68,18 @@ def seed(plan: Plan) -> None:
     for start in range(0, plan.requests, CHUNK):
         numbers = range(start, min(start + CHUNK, plan.requests))
         with transaction.atomic(using=TELEMETRY):
-            insert(RequestRecord, [_request(plan, first, number) for number in numbers])
-            insert(SessionRecord, list(_sessions(plan, first, numbers)))
+            _insert(RequestRecord, [_request(plan, first, number) for number in numbers])
+            _insert(SessionRecord, list(_sessions(plan, first, numbers)))
     for table, rows in _buckets(plan):
         with transaction.atomic(using=TELEMETRY):
-            insert(table, rows)
+            _insert(table, rows)
     _stream(plan, first)
+
+
+def _insert(table: type[Model], rows: Sequence[Row]) -> None:
+    """What a later column holds that nothing is invented for is its default."""
+    default = blank(table)
+    insert(table, [{**default, **row} for row in rows])
 
 
 def _tokens(number: int) -> dict[str, int]:
