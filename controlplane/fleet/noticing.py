@@ -68,6 +68,11 @@ class Noticing:
         last, self._last = self._last, now
         return bool(now) and now == last and None not in now
 
+    @property
+    def costs_a_look(self) -> bool:
+        """There is no count to ask, so that asking often would be looking often."""
+        return self._files == []
+
     def close(self) -> None:
         for file in self._files or ():
             file.close()

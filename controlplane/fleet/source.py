@@ -16,6 +16,7 @@ from controlplane.fleet.actions import record_acks
 from controlplane.fleet.noticing import Noticing
 from dataplane.core.config import resource
 
+LOOK_S = 1.0  # where only a look tells
 POLL_S = 0.25  # how soon a change of another process is seen; one of this process hints
 T = TypeVar("T")
 
@@ -83,9 +84,10 @@ class EmbeddedSource:
         """Until there may be something: a hint, a commit of another process, or the clock."""
         loop = asyncio.get_running_loop()
         ends = min(deadline, loop.time() + upkeep.MOST_S)
+        pause_s = max(self._poll_s, LOOK_S if self._noticing.costs_a_look else 0.0)
         while not self._changed.is_set() and (left_s := ends - loop.time()) > 0:
             with contextlib.suppress(TimeoutError):
-                async with asyncio.timeout(min(self._poll_s, left_s)):
+                async with asyncio.timeout(min(pause_s, left_s)):
                     await self._changed.wait()
             if not await loop.run_in_executor(self._thread, self._is_still):
                 return

@@ -18,7 +18,7 @@ def blank(table: type[Model]) -> dict[str, Any]:
     """What each column holds that nothing is said of, as the database keeps it; without the key."""
     columns = (field for field in table._meta.concrete_fields if not field.primary_key)
     return {
-        each.column: json.dumps(each.get_default())
+        each.name: json.dumps(each.get_default())
         if isinstance(each, JSONField)
         else each.get_default()
         for each in columns

@@ -12,11 +12,11 @@ from pathlib import Path
 
 import psutil
 
-from tools.bench import scenarios, streams
+from tools.bench import passing, scenarios, streams
 from tools.bench.scenarios import Row, servers
 
 SCENARIOS = (
-    scenarios.pass_through,
+    passing.pass_through,
     scenarios.streaming,
     streams.many_streams,
     scenarios.compaction,

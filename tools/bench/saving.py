@@ -33,29 +33,38 @@ class Embedded:
     server: Server
     email: str
     password: str
+    key: str
     database: Path
 
 
 @contextlib.contextmanager
-def embedded() -> Iterator[Embedded]:
+def embedded(
+    upstream: str = "http://127.0.0.1:9", document: str | None = None
+) -> Iterator[Embedded]:
+    """A deployment of its own, with one tenant. upstream: of all dialects."""
     with tempfile.TemporaryDirectory(prefix="headrace-bench-") as folder:
         port = free_port()
         env = {"HEADRACE_DATA_DIR": folder, "HEADRACE_BIND": f"127.0.0.1:{port}"}
         arguments = ["manage.py", "bootstrap", "--tenant", "bench", "--json"]
-        upstreams = ["--upstream", "anthropic=http://127.0.0.1:9", "--upstream"]
+        for dialect in ("anthropic", "openai"):
+            arguments += ["--upstream", f"{dialect}={upstream}"]
+        if document is not None:
+            (Path(folder) / "document.yaml").write_text(document)
+            arguments += ["--document", f"{folder}/document.yaml"]
         made = subprocess.run(  # noqa: S603  our own command
-            [sys.executable, *arguments, *upstreams, "openai=http://127.0.0.1:9"],
+            [sys.executable, *arguments],
             cwd=ROOT,
             env={**os.environ, **env},
             check=True,
             capture_output=True,
         )
-        admin = json.loads(made.stdout)["admin"]
+        printed = json.loads(made.stdout)
+        admin, key = printed["admin"], printed["data_plane_key"]
         served = uvicorn("controlplane.asgi:application", port)
         with running(served, port=port, path="/healthz", env=env) as server:
             databases = sorted(Path(folder).rglob("*.sqlite3"))
             found = next(path for path in databases if _has_acks(path))
-            yield Embedded(server, admin["email"], admin["password"], found)
+            yield Embedded(server, admin["email"], admin["password"], key, found)
 
 
 def _has_acks(path: Path) -> bool:

@@ -41,8 +41,6 @@ components:
   mask: {keep_recent: 1, cold_cache: true}
 cache: {mode: "off"}
 """
-# So many that the ten milliseconds in which the kernel counts processor time do not show.
-WARM_UP, REQUESTS = 100, 3000
 STREAMS, EVENTS, GAP_MS = 32, 200, 10
 TENANTS = 1000
 
@@ -148,29 +146,6 @@ def headers(session: str = "bench", key: str = KEY) -> dict[str, str]:
         "x-context-guru-token": key,
         "x-context-guru-session": session,
     }
-
-
-async def _cpu_ms(server: Server, body: bytes) -> float:
-    """Processor milliseconds per request, four side by side."""
-    url = server.url + "/v1/messages"
-    await load.requests(url, [(body, headers())] * WARM_UP, side_by_side=4)
-    before = server.cpu_s()
-    await load.requests(url, [(body, headers())] * REQUESTS, side_by_side=4)
-    return (server.cpu_s() - before) / REQUESTS * 1000
-
-
-async def pass_through(bench: Bench) -> list[Row]:
-    body = bodies.plain_body(16 << 10)
-    # Interleaved, so that a noisy moment hits both.
-    pairs = [(await _cpu_ms(bench.bare, body), await _cpu_ms(bench.off, body)) for _ in range(3)]
-    bare = statistics.median(pair[0] for pair in pairs)
-    ours = statistics.median(pair[1] for pair in pairs)
-    ratio = ours / bare
-    return [
-        Row("bare proxy, 16 KB: CPU per request", f"{bare:.3f} ms", "", None),
-        Row("pass-through, 16 KB: CPU per request", f"{ours:.3f} ms", "", None),
-        Row("the same, against the bare proxy", f"{ratio:.2f} ×", "≤ 3 ×", ratio <= 3),
-    ]
 
 
 async def streaming(bench: Bench) -> list[Row]:
