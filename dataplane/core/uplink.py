@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Mapping
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Literal, TypeVar
 
 import msgspec
 
@@ -202,7 +202,7 @@ class AnswerRow(msgspec.Struct, frozen=True, omit_defaults=True):
     hash: str
     status: Literal["ack", "nack"] = "ack"
     serving: tuple[Number, Number] | None = None
-    errors: list[dict[str, Any]] = []
+    errors: list[dict[str, object]] = []
     build_ms: Milliseconds = 0.0
     applied_at: Seconds = 0.0
 
@@ -250,12 +250,13 @@ class Batch(msgspec.Struct, omit_defaults=True):
 _decoder = msgspec.json.Decoder(Batch)
 _members_decoder = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _pieces_decoder = msgspec.json.Decoder(list[msgspec.Raw])
-_PIECE_DECODERS: Mapping[str, msgspec.json.Decoder[Any]] = {
-    "rows": msgspec.json.Decoder(RequestRow),
-    "deltas": msgspec.json.Decoder(Delta),
-    "answers": msgspec.json.Decoder(AnswerRow),
-    "uses": msgspec.json.Decoder(UseRow),
+_PIECES: Mapping[str, type[msgspec.Struct]] = {
+    "rows": RequestRow,
+    "deltas": Delta,
+    "answers": AnswerRow,
+    "uses": UseRow,
 }
+_PIECE_DECODERS = {name: msgspec.json.Decoder(kind) for name, kind in _PIECES.items()}
 
 
 def decode(body: bytes) -> Batch:
