@@ -97,3 +97,13 @@ def test_a_stream_of_any_length_is_estimated_from_its_beginning() -> None:
     found = read(Dialect.ANTHROPIC, anthropic(*[{"text": WORDS}] * pieces))
 
     assert found.usage.output == pytest.approx(tokens.count(WORDS * pieces).tokens, rel=0.05)
+
+
+def test_what_cannot_be_read_adds_nothing() -> None:
+    odd: list[dict[str, Any]] = [
+        {"choices": None, "x": "delta"},
+        {"choices": [{"delta": {"tool_calls": [{}]}}]},
+    ]
+    broken: list[dict[str, Any]] = [{"choices": [{"delta": 7}]}]
+
+    assert read(Dialect.OPENAI_CHAT, [*odd, *broken]).usage == Usage()
