@@ -40,8 +40,9 @@ def _try_file(cursor: CursorWrapper) -> None:
     cursor.execute("PRAGMA schema_version")
     if cursor.execute("PRAGMA quick_check(1)").fetchone() != ("ok",):
         raise DatabaseError("it is damaged; put a copy in its place, or take it away")
-    cursor.execute("BEGIN IMMEDIATE")
-    cursor.execute("ROLLBACK")
+    if not cursor.db.in_atomic_block:  # then it writes already
+        cursor.execute("BEGIN IMMEDIATE")
+        cursor.execute("ROLLBACK")
 
 
 def refuse_newer(alias: str) -> None:
