@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from dataplane.core.components import components
+from dataplane.core.expand.endings import ENDINGS
 from tests.dataplane.gateway import TA, TB
 from tests.dataplane.gateway_cases.served import LONG, MASK_ALL, Serve, Served, with_output
 from tests.dataplane.telemetry.reading import replay, value
@@ -25,7 +26,8 @@ frozen_dropped frozen_flips frozen_hits frozen_misses frozen_repaired frozen_tok
 llm_call_timeout_ms llm_calls llm_errors llm_input_tokens llm_output_tokens llm_timeouts
 llm_truncated mode node observe_hypothetical_requests output_tokens potential_components
 potential_overhead_ms_avg potential_saved_tokens potential_savings_pct priced_requests
-pristine_resends projected_optimized_tokens refused requests rewrite_failures saved_tokens
+pristine_resends projected_optimized_tokens recovery_endings refused requests rewrite_failures
+saved_tokens
 saved_tokens_unique savings_pct savings_pct_attempted savings_pct_new_input scope snapshot
 sse_buffered sse_buffered_pct sse_expand_after_stream sse_streamed sse_ttfb_ms_avg
 sse_ttfb_ms_avg_buffered stash_bytes stash_capacity stash_expired stash_live stash_max_bytes
@@ -41,6 +43,7 @@ INSIDE = {
     """,
     "snapshot": "version hash staleness_s last_nack",
     "pristine_resends": "recovered same",
+    "recovery_endings": " ".join(each.name for each in ENDINGS),
     "expand_unresolved_missing_by": "expired lost store_error decrypt_error",
     "cmdfilter_families": "builds tests iac pkg net other",
     "extract": """
