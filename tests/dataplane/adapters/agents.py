@@ -85,6 +85,7 @@ class Agent:
             exchange.answer([Call("toolu_x", "context_guru_expand", marker_id)]),
             performer(self.store),
         )
+        await drive(exchange.taken(), performer(self.store))
         return answered.text
 
     async def _shaped(self) -> Outgoing:
