@@ -246,7 +246,7 @@ class Exchange:
         keeps = closed in _OPEN and self._persists and not self.asked.stays_here
         return recovery_path(
             conversation,
-            offers=self._plan.offers_recovery and keeps and not self._restraint.bare,
+            offers=keeps and not self._restraint.bare and self._plan.offers_recovery,
             always=self._plan.host.inject_expand == "always",
             was_offered=previous is not None and previous.offered,
         )

@@ -27,7 +27,7 @@ from controlplane.asgi import Gateway
 from controlplane.fleet.queries import acknowledgement
 from controlplane.live import socket, sse
 from dataplane.adapters import views
-from dataplane.core.route import FIRST_SEGMENTS
+from dataplane.core.route import BARE, FIRST_SEGMENTS
 from tests.controlplane.conftest import person
 from tests.patience import PATIENCE_S
 
@@ -82,6 +82,7 @@ LINES = [
     Line("POST", "/v1/embeddings", CALLED, b"{}"),
     Line("GET", "/v1/models", CALLED),
     Line("POST", "/t/orchid/v1/messages", traffic(NO_UPSTREAM, 403), MESSAGE),
+    *(Line("POST", f"/{first}", for_all(404), MESSAGE) for first in sorted(BARE)),
     Line("GET", f"{sse.PATH}?topics=overview&tenant=orchid",
          (401, 401, 401, 401, 404, 200, 200, 200, 200)),
 ]  # fmt: skip

@@ -190,7 +190,7 @@ class SpliceRelay(Relay):
             return event.raw
         self._count(event)
         written = self._written(event)
-        if not (self._left and self._round.begun):
+        if not (self._left and (self._round.begun or self._is_last(event))):
             return written
         left, self._left = self._left, b""
         return left + written

@@ -9,15 +9,11 @@ import pytest
 from django.db import connections
 from django.test import Client
 from django.test.utils import CaptureQueriesContext
-from hypothesis import given
-from hypothesis import strategies as st
 
 from controlplane.accounts.models import Tenant, User
 from controlplane.alarms.models import Alarm
-from controlplane.audit.models import AuditEvent
 from controlplane.telemetry.models import MarkerRecord, RequestRecord
 from controlplane.telemetry.queries.windows import now_ms
-from controlplane.ui.shown_text import pages_of
 from dataplane.adapters.request_ids import new_request_id
 from tests.controlplane.alarms.conftest import opened
 from tests.controlplane.ui.conftest import Browser
@@ -29,7 +25,7 @@ from tests.controlplane.ui.watched import (
     a_session,
     a_stream,
 )
-from tests.fakes.node import NOTHING, FakeNode
+from tests.fakes.node import FakeNode
 
 Register = Callable[[FakeNode], None]
 pytestmark = pytest.mark.django_db(databases=["default", "telemetry"])
@@ -197,57 +193,6 @@ def test_a_request_without_usage_or_price_shows_words_and_no_zero(
     assert "unknown" in page
     assert "$0.00" not in page
     assert "as sent" in page
-
-
-# ---- originals ---------------------------------------------------------------------------------
-
-
-def test_opening_an_original_takes_the_permission_and_leaves_a_line_without_its_text(
-    browser: Browser, admin: User, viewer: User, tenant: Tenant, node: Register
-) -> None:
-    a_session(tenant.uid)
-    fake = FakeNode(NOTHING)
-    fake.originals[tenant.uid, "s1", MARKER] = b"the <b>hushed</b>\xe2\x80\xae log"
-    node(fake)
-    place = f"/sessions/{tenant.uid}/s1/markers/{MARKER}"
-
-    assert browser(viewer).post(place).status_code == 403
-    assert place not in text_of(browser(viewer), f"/sessions/{tenant.uid}/s1")
-    assert "hushed" not in text_of(browser(admin), place)
-    shown = browser(admin).post(place)
-
-    page = shown.content.decode()
-    assert "the &lt;b&gt;hushed&lt;/b&gt;⟨U+202E⟩ log" in page
-    assert "no-store" in shown["cache-control"]
-    event = AuditEvent.objects.get(action="content.read")
-    assert event.actor_label == admin.email
-    assert event.after == {"session": "s1", "marker": MARKER, "found": "resolved"}
-
-
-def test_an_original_that_cannot_be_given_says_why(
-    everyone: Client, tenant: Tenant, node: Register
-) -> None:
-    a_session(tenant.uid)
-    place = f"/sessions/{tenant.uid}/s1/markers/{MARKER}"
-
-    assert "No node that holds it" in everyone.post(place).content.decode()
-    node(FakeNode(NOTHING))
-    assert "no such marker" in everyone.post(place).content.decode()
-    assert AuditEvent.objects.filter(action="content.read").count() == 2
-
-
-@given(data=st.binary(max_size=200), size=st.integers(4, 40))
-def test_the_parts_of_a_text_are_all_of_it(data: bytes, size: int) -> None:
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("controlplane.ui.shown_text.PAGE_BYTES", size)
-        offset: int | None = 0
-        ends = [0]
-        while offset is not None:
-            part = pages_of(data, str(offset))
-            assert part.start == ends[-1]
-            ends.append(part.end)
-            offset = part.later
-    assert ends[-1] == len(data)
 
 
 # ---- nodes and system -------------------------------------------------------------------
