@@ -27,7 +27,8 @@ from controlplane.asgi import Gateway
 from controlplane.fleet.queries import acknowledgement
 from controlplane.live import socket, sse
 from dataplane.adapters import views
-from dataplane.core.route import BARE, FIRST_SEGMENTS
+from dataplane.core.misspelt import BARE
+from dataplane.core.route import FIRST_SEGMENTS
 from tests.controlplane.conftest import person
 from tests.patience import PATIENCE_S
 
