@@ -21,6 +21,7 @@ from django.db import DatabaseError, close_old_connections
 
 from controlplane.live.messages import Frame, Message, control
 from controlplane.live.subscriber import Subscriber, View
+from controlplane.release import identity
 
 log = logging.getLogger("headrace.live")
 
@@ -155,8 +156,14 @@ class Hub:
 
     def _hello(self, reader: Subscriber, oldest: int) -> Frame:
         now_ms = int(time.time() * 1000)
-        topics = sorted(reader.view.topics)
-        return control("hello", seq=self._seen, oldest_seq=oldest, server_ts=now_ms, topics=topics)
+        return control(
+            "hello",
+            seq=self._seen,
+            oldest_seq=oldest,
+            server_ts=now_ms,
+            topics=sorted(reader.view.topics),
+            release=identity(),
+        )
 
     # ---- the log ----------------------------------------------------------------------------
 

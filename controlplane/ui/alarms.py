@@ -23,6 +23,7 @@ from controlplane.alarms.models import Alarm
 from controlplane.alarms.queries import AlarmFilter
 from controlplane.alarms.rules import RULES
 from controlplane.arrivals import scope_of_request
+from controlplane.release import identity
 from controlplane.ui.alarm_forms import AckForm, ResolveForm, SilenceForm
 from controlplane.ui.alarm_rows import (
     alarm_row,
@@ -256,4 +257,6 @@ def ring(request: PersonRequest) -> HttpResponse:
         "changed": found.known != known,
         "has_tile": "tile" in request.GET,
     }
-    return render(request, "alarms/bell.html", context)
+    answer = render(request, "alarms/bell.html", context)
+    answer["Headrace-Release"] = identity()  # for a page that has no stream to hear it from
+    return answer

@@ -16,9 +16,10 @@ from controlplane.accounts.members import accept_as, accept_as_newcomer, invitat
 from controlplane.accounts.models import Invitation, User
 from controlplane.accounts.people import reset_password
 from controlplane.accounts.problems import LinkError
+from controlplane.release import release
 from controlplane.ui.account_forms import NewcomerForm, NewPasswordForm
 from controlplane.ui.form_rendering import DesignedForm
-from controlplane.ui.frame import release, theme
+from controlplane.ui.frame import theme
 from controlplane.ui.signin import open_session
 
 ASKED = ["GET", "HEAD", "POST"]

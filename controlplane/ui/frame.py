@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from importlib.metadata import PackageNotFoundError, version
 
 from django.http import HttpRequest, HttpResponse
 from django.shortcuts import render
@@ -13,6 +12,7 @@ from django.urls import reverse
 from controlplane.accounts.models import Membership, User
 from controlplane.accounts.scopes import Scope
 from controlplane.arrivals import scope_of_request
+from controlplane.release import identity, release
 from controlplane.ui.bell import Bell, bell
 
 THEME_COOKIE = "theme"
@@ -106,6 +106,7 @@ class Frame:
     role: str
     initials: str
     release: str
+    identity: str
     bell: Bell
 
 
@@ -134,6 +135,7 @@ def frame(user: User, scope: Scope, here: str) -> Frame:
         role=", ".join(sorted({membership.role for membership in memberships})) or "no role",
         initials=initials(person),
         release=release(),
+        identity=identity(),
         bell=bell(scope),
     )
 
@@ -175,10 +177,3 @@ def theme(request: HttpRequest) -> str:
     """light or dark when the person, or before sign-in the cookie, asks for one; else empty."""
     kept = getattr(request.user, "theme", None) or request.COOKIES.get(THEME_COOKIE, "")
     return kept if kept in THEMES else ""
-
-
-def release() -> str:
-    try:
-        return f"Headrace {version('headrace')}"
-    except PackageNotFoundError:
-        return "Headrace"

@@ -16,12 +16,13 @@ from controlplane.accounts.scopes import Scope
 from controlplane.arrivals import scope_of_request
 from controlplane.fleet import running
 from controlplane.fleet.models import NodeAck, PublishedResource
+from controlplane.release import release
 from controlplane.telemetry import queries as telemetry
 from controlplane.telemetry.actions import remove_node
 from controlplane.telemetry.queries.windows import now_ms
 from controlplane.ui.access import deployment_scope
 from controlplane.ui.asking import Crumb, Question, ask
-from controlplane.ui.frame import PersonRequest, page, release
+from controlplane.ui.frame import PersonRequest, page
 from controlplane.ui.node_rows import GONE, headline_of, node_rows, resource_rows
 from controlplane.ui.panels import notes_of
 from dataplane.core.config import resource

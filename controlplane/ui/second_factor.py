@@ -23,9 +23,10 @@ from django_htmx.http import HttpResponseClientRedirect
 from controlplane.accounts import second_factor
 from controlplane.accounts.attempts import TooManyAttemptsError
 from controlplane.accounts.models import User
+from controlplane.release import release
 from controlplane.ui.asking import Crumb, Question, ask
 from controlplane.ui.form_rendering import DesignedForm
-from controlplane.ui.frame import PersonRequest, page, release, theme
+from controlplane.ui.frame import PersonRequest, page, theme
 from controlplane.ui.showing_once import Once, show_once
 
 ASKED = ["GET", "HEAD", "POST"]

@@ -19,7 +19,8 @@ from controlplane.accounts.models import Membership, User
 from controlplane.accounts.people import choose_theme as keep_theme
 from controlplane.accounts.people import verify_code, verify_sign_in
 from controlplane.arrivals import address_of
-from controlplane.ui.frame import THEME_COOKIE, release, theme
+from controlplane.release import release
+from controlplane.ui.frame import THEME_COOKIE, theme
 from controlplane.ui.second_factor import OVER, ask_code, person_of
 
 # One sentence for every wrong pair: it must not tell which addresses have an account.

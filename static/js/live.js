@@ -65,7 +65,7 @@ function heard(kind, event) {
   const wasUnplaced = cursor === "";   // what came since the page was read is not known
   if (event.lastEventId) cursor = event.lastEventId;
   const said = JSON.parse(event.data);
-  if (kind === "hello") { wait = FIRST_WAIT_MS; say("live", "Live"); ring(); if (wasUnplaced && shown.size) rereadSoon(); if (said.seq < Number(cursor)) cursor = String(said.seq); }
+  if (kind === "hello") { wait = FIRST_WAIT_MS; say("live", "Live"); learn(said.release); ring(); if (wasUnplaced && shown.size) rereadSoon(); if (said.seq < Number(cursor)) cursor = String(said.seq); }
   if (kind === "tiles") later(() => write(said.data));
   if (kind === "bucket") later(() => draw(said));
   if (kind === "changed" && said.topic === ALARM) ring();
@@ -92,6 +92,18 @@ function lost() {
 function ring() {
   htmx.trigger("#bell-poll", "told");
 }
+
+// ---- a page that outlived its release: it says so and stays, for there may be a draft on it
+
+function learn(release) {
+  const notice = document.getElementById("other-release");
+  if (!release || release === document.body.dataset.release || notice.querySelector(".banner")) return;
+  notice.append(notice.querySelector("template").content.cloneNode(true));
+  notice.querySelector("button").addEventListener("click", () => location.reload());
+}
+
+// A page without a stream hears of it from what it polls.
+document.addEventListener("htmx:afterRequest", (event) => learn(event.detail.xhr.getResponseHeader("headrace-release")));
 
 // ---- what a message changes; a frame of the screen takes all of them together
 

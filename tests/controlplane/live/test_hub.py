@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from controlplane.live.hub import MOST_PER_PERSON, MOST_REPLAYED, MOST_STREAMS, Hub, TooManyError
 from controlplane.live.messages import Frame, event_stream, framed
 from controlplane.live.subscriber import MOST_WAITING, Subscriber, View
+from controlplane.release import identity
 from tests.fakes.livelog import Builder, MemoryLog
 from tests.patience import PATIENCE_S
 
@@ -77,6 +78,7 @@ async def test_the_first_frame_says_where_the_log_stands(hub: Hub, log: MemoryLo
 
     said = json.loads(hello.payload)
     assert (hello.type, said["seq"], said["oldest_seq"], head) == ("hello", 1, 1, 1)
+    assert said["release"] == identity()
     assert said["topics"] == ["component.mask"]
 
 
