@@ -208,7 +208,7 @@ class Uplink:
             try:
                 raw = msgspec.json.encode(row_of(record, self._reported))
             except UNWRITABLE:
-                log.exception("cg.uplink_row_unwritable request=%s", record.request_id)
+                log.exception("cg.uplink_row_unwritable request=%a", record.request_id)
                 unwritable += 1
                 continue
             self._row_bytes += len(raw)
@@ -283,7 +283,7 @@ class Uplink:
             try:
                 raw = msgspec.json.encode(delta)
             except UNWRITABLE:
-                log.exception("cg.uplink_counters_unwritable tenant=%s", tenant)
+                log.exception("cg.uplink_counters_unwritable tenant=%a", tenant)
                 del self._moved[key]
                 self._dropped += 1
                 continue

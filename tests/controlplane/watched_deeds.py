@@ -49,7 +49,7 @@ LINES: tuple[Line, ...] = (
     ("GET", "nodes", MEMBERS, {}),
     ("GET", NODE, MEMBERS, {}),
     ("GET", f"{NODE}/remove", (SIGN_IN, FORBIDDEN, FORBIDDEN, FORBIDDEN, FORBIDDEN, OK), {}),
-    ("POST", f"{NODE}/remove", (SIGN_IN, FORBIDDEN, FORBIDDEN, FORBIDDEN, FORBIDDEN, OK), {}),
+    ("POST", f"{NODE}/remove", (SIGN_IN, FORBIDDEN, FORBIDDEN, FORBIDDEN, FORBIDDEN, DONE), {}),
     ("GET", "system", (SIGN_IN, FORBIDDEN, FORBIDDEN, FORBIDDEN, FORBIDDEN, OK), {}),
     ("GET", "settings/channels", (SIGN_IN, DONE, FORBIDDEN, FORBIDDEN, DONE, DONE), {}),
     ("GET", PLACE, SENT, {}),

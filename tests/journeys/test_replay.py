@@ -94,7 +94,8 @@ def test_a_long_session_saves_tokens_and_money_and_still_reads_the_providers_cac
 
 def test_a_client_that_asks_for_no_cache_saves_at_any_depth(served: Served) -> None:
     """Its provider holds nothing, so nothing is spared: every turn would be paid in full."""
-    with_, without = compared(served, SESSIONS[0], "--cache-ttl", "none")["runs"]
+    options = ("--cache-ttl", "none", "--session", "uncached")  # a session that nothing is known of
+    with_, without = compared(served, SESSIONS[0], *options)["runs"]
 
     assert with_["totals"]["failed"] == 0
     assert without["totals"]["cache_read"] == without["totals"]["cache_write"] == 0

@@ -233,8 +233,9 @@ DEEDS = [
 DEEDS += [Deed(*line) for line in watched_deeds.LINES]
 # Ways in for somebody with a link, who has no account yet.
 DOORS = ("join/<str:link>", "new-password/<str:link>")
-# What is the same for everyone who has signed in.
-SHARED = ("docs/errors/<str:code>", "components/<str:name>", watched_deeds.NODE)
+# What is the same for everyone who has signed in: nodes are nobody's in particular.
+NODES = (watched_deeds.NODE, f"{watched_deeds.NODE}/remove")
+SHARED = ("docs/errors/<str:code>", "components/<str:name>", *NODES)
 
 
 def routes(patterns: Any = None, prefix: str = "") -> Iterator[str]:
