@@ -154,6 +154,8 @@ def request(session: str, messages: list[dict[str, Any]], *, stream: bool = Fals
         "model": "claude-sonnet-5",
         "max_tokens": 64,
         "metadata": {"user_id": session},
+        # Without a breakpoint nothing is cached, and what was sent verbatim may be removed later.
+        "cache_control": {"type": "ephemeral"},
         "tools": [{"name": "bash", "input_schema": {"type": "object"}}],
         "messages": messages,
     }
