@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -33,8 +34,20 @@ class Served:
 
 @pytest.fixture(scope="module")
 def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    with serving(tmp_path_factory.mktemp("served")) as running:
+        yield running
+
+
+@pytest.fixture
+def untouched(tmp_path: Path) -> Iterator[Served]:
+    """One that has not seen these conversations: their first words are enough to be known again."""
+    with serving(tmp_path) as running:
+        yield running
+
+
+@contextlib.contextmanager
+def serving(folder: Path) -> Iterator[Served]:
     """`make run` in an empty data directory, in which requests may name their own time."""
-    folder = tmp_path_factory.mktemp("served")
     bind = f"127.0.0.1:{free_port()}"
     printed = folder / "printed"
     environment = {
@@ -92,10 +105,9 @@ def test_a_long_session_saves_tokens_and_money_and_still_reads_the_providers_cac
     assert claimed == pytest.approx(measured, rel=0.15)
 
 
-def test_a_client_that_asks_for_no_cache_saves_at_any_depth(served: Served) -> None:
+def test_a_client_that_asks_for_no_cache_saves_at_any_depth(untouched: Served) -> None:
     """Its provider holds nothing, so nothing is spared: every turn would be paid in full."""
-    options = ("--cache-ttl", "none", "--session", "uncached")  # a session that nothing is known of
-    with_, without = compared(served, SESSIONS[0], *options)["runs"]
+    with_, without = compared(untouched, SESSIONS[0], "--cache-ttl", "none")["runs"]
 
     assert with_["totals"]["failed"] == 0
     assert without["totals"]["cache_read"] == without["totals"]["cache_write"] == 0
