@@ -53,13 +53,15 @@ class AnthropicSplice(SpliceRelay):
     def __init__(self) -> None:
         super().__init__(Dialect.ANTHROPIC)
         self._ours: set[int] = set()
-        self._opening = b""
+        self._opening = b""  # of the running round
+        self._shown_opening = b""  # that the client got
 
     def _read(self, event: SseEvent) -> bool:
         self._facts.read_event(event)
         kind = kind_of(event)
         if kind == b"message_start":
             self._opening = event.data
+            self._shown_opening = self._shown_opening or event.data
         if kind != _START or not opens_our_call(event):
             return False
         self._ours.add(index_of(event))
@@ -76,7 +78,9 @@ class AnthropicSplice(SpliceRelay):
             return event.raw
         if kind == b"message_start":
             return b""  # the client's message has begun
-        return with_usage_of(self._opening, event) if kind == b"message_delta" else event.raw
+        if kind != b"message_delta":
+            return event.raw
+        return with_usage_of(self._opening, event, shown=self._shown_opening)
 
     def _block(self, event: SseEvent) -> bytes:
         if not (self._base or self._ours):
@@ -139,18 +143,23 @@ def index_of(event: SseEvent) -> int:
         return -1
 
 
-def with_usage_of(opening: bytes, event: SseEvent) -> bytes:
+def with_usage_of(opening: bytes, event: SseEvent, *, shown: bytes) -> bytes:
     """A message_delta that also tells what only the message_start of its round told of the usage.
 
     The client never gets that one, and would take the input of the first round for the last one's.
+    shown: the message_start that it got; what that says already is not said again.
     """
     try:
-        begun = _usages(opening, "message")
+        begun, known = _usages(opening, "message"), _usages(shown, "message")
         place = members(event.data, whole(event.data))["usage"].value
         told = members_of(event.data[place.start : place.end])
     except (UnparseableError, KeyError, msgspec.DecodeError):
         return event.raw
-    missing = {name: value for name, value in begun.items() if name not in told}
+    missing = {
+        name: value
+        for name, value in begun.items()
+        if name not in told and value != known.get(name)
+    }
     if not missing:
         return event.raw
     return with_data(event, splice(event.data, [Edit(place, object_of({**told, **missing}))]))

@@ -152,7 +152,7 @@ async def test_a_recovery_call_in_mid_answer_is_never_seen_by_the_client(
 
     got = await way(served, messages=WITH_OUTPUT, tools=TOOLS)
 
-    assert got.message.content == (opening if got.chunks else "") + "It says 'a long line'."
+    assert got.message.content == opening + "It says 'a long line'."
     assert not got.message.tool_calls
     assert got.completion.choices[0].finish_reason == "stop"
     assert "context_guru_expand" not in got.chunks + got.completion.model_dump_json()

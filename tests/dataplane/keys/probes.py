@@ -164,7 +164,10 @@ async def _asked_back(wanted: Plan) -> object:
     call = Call("c1", tool.EXPAND, max(emitted))
     stranger = Exchange(wanted, Asked(Dialect.ANTHROPIC, "t", "bob", AT), persists=True)
     await drive(stranger.prepare(anthropic_body("ok")), perform)
-    given = [await drive(each.answer([call]), perform) for each in (first, stranger)]
+    given = []
+    for each in (first, stranger):
+        given.append(await drive(each.answer([call]), perform))
+        await drive(each.taken(), perform)  # the provider has the continuation
     return given, (await talk("alice", "s2"))[1]
 
 
