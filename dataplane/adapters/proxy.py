@@ -333,8 +333,12 @@ class _Carrying:
             return await self._refused(response, answer)
         relay.next_round()
         answer.response = response
-        heard = await self._round(response, answer)
-        await recovering.book(exchange, heard, perform)
+        heard: Deliver | Answer | None = None
+        try:
+            heard = await self._round(response, answer)
+        finally:
+            # A client may leave with the last byte, or before: the provider has the originals.
+            await recovering.book(exchange, heard, perform)
         return answer, heard
 
     async def _refused(

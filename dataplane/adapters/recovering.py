@@ -23,7 +23,9 @@ async def next_body(exchange: Exchange, verdict: Answer, relay: Relay, perform: 
     return exchange.continuation(items, is_last=verdict.is_last, container=verdict.container)
 
 
-async def book(exchange: Exchange, heard: Deliver | Answer, perform: Perform) -> None:
-    """Count what a continuation gave back, unless nothing came of it."""
+async def book(exchange: Exchange, heard: Deliver | Answer | None, perform: Perform) -> None:
+    """Count what a continuation gave back, unless nothing came of it. heard: None where the client
+    did not stay to the end.
+    """
     if not (isinstance(heard, Deliver) and heard.outcome is Outcome.NEXT_FAILED):
         await drive(exchange.taken(), perform)

@@ -97,12 +97,13 @@ class Recovery:
 
     def taken(self) -> Core[None]:
         """The model has what the last `answer` handed to it: book it, and keep it verbatim."""
-        for marker_id, tokens in self._handed:
-            yield self._search(marker_id, keep=True)
+        handed, self._handed = self._handed, []
+        for marker_id, tokens in handed:  # before the store is asked: the client may have left
             self.counts.given.append(marker_id)
             self.counts.bounces += 1
             self.counts.wasted_tokens += tokens
-        self._handed = []
+        for marker_id, _ in handed:
+            yield self._search(marker_id, keep=True)
 
     def repaired(
         self, conversation: Conversation, elsewhere: Mapping[str, Call]
