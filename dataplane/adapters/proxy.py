@@ -311,8 +311,7 @@ class _Carrying:
     ) -> tuple[ClientAnswer, Deliver | Answer]:
         """Answer the model's recovery calls and relay what it says with the originals in hand.
 
-        Where that fails before the client has anything, and its retry may help, it gets the
-        failure; else the round that was withheld.
+        Where that fails: the failure, if the client has nothing yet and may retry; else the round.
         """
         relay, exchange, perform = answer.relay, self._exchange, self._ticket.perform
         assert exchange is not None  # noqa: S101  only shaped requests are intercepted
@@ -337,7 +336,6 @@ class _Carrying:
         try:
             heard = await self._round(response, answer)
         finally:
-            # A client may leave with the last byte, or before: the provider has the originals.
             await recovering.book(exchange, heard, perform)
         return answer, heard
 
@@ -345,9 +343,8 @@ class _Carrying:
         self, refusal: Response, answer: ClientAnswer
     ) -> tuple[ClientAnswer, Deliver | Answer]:
         """The provider did not take a continuation, or answered in another form."""
-        log.warning(
-            "cg.continuation_refused route=%s status=%d", self._ticket.route.name, refusal.status
-        )
+        route, status = self._ticket.route.name, refusal.status
+        log.warning("cg.continuation_refused route=%s status=%d", route, status)
         if endings.is_for_a_retry(refusal.status) and not answer.started:
             self._passed_on = PlainRelay(answer.relay.dialect, is_error=True)
             passed = ClientAnswer(self._ticket, refusal, self._passed_on)

@@ -25,7 +25,7 @@ async def next_body(exchange: Exchange, verdict: Answer, relay: Relay, perform: 
 
 async def book(exchange: Exchange, heard: Deliver | Answer | None, perform: Perform) -> None:
     """Count what a continuation gave back, unless nothing came of it. heard: None where the client
-    did not stay to the end.
+    did not stay to the end, though the provider has the originals.
     """
     if not (isinstance(heard, Deliver) and heard.outcome is Outcome.NEXT_FAILED):
         await drive(exchange.taken(), perform)
