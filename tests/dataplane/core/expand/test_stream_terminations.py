@@ -88,7 +88,7 @@ def test_99_withheld_blocks_of_a_later_round_keep_their_place() -> None:
         + text(0, "Let me ", "look ✓.")
         + text(1, "more")
         + tool_use(2, call_id="t2")
-        + ending("tool_use", input_tokens=12)
+        + ending("tool_use")
     )
 
 
