@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import Any
 
+from django.db.transaction import atomic, set_rollback
 from django.test import Client
 
-from controlplane.accounts.actions import issue_key
+from controlplane.accounts.actions import create_organisation, create_tenant, issue_key
 from controlplane.accounts.agent_keys import bind_agent_key
 from controlplane.accounts.members import invite
 from controlplane.accounts.models import Organisation, Tenant, User
@@ -15,7 +18,7 @@ from controlplane.accounts.tokens import TokenTerms, issue_token
 from controlplane.accounts.upstreams import create_upstream
 from controlplane.accounts.vault import put_secret
 from controlplane.accounts.websessions import Machine, admit
-from controlplane.configs.actions import save_version
+from controlplane.configs.actions import ensure_server_default, save_version
 from controlplane.configs.documents import document_of
 from controlplane.configs.presets import Beginning, create_preset
 from tests.controlplane import watched_deeds
@@ -24,6 +27,26 @@ from tests.controlplane.conftest import person
 VISITORS = ("anonymous", "foreign", "viewer", "operator", "admin", "manager")
 SIGN_IN = "sign in"  # led to the sign-in page
 Expected = int | str
+
+
+@contextmanager
+def two_organisations(blocker: Any) -> Iterator[tuple[Tenant, Tenant]]:
+    """A tenant of one slug in each, for all tests of a module: whatever they do is rolled back.
+
+    blocker: pytest-django's, which lets nobody else ask a database meanwhile.
+    """
+    with blocker.unblock(), atomic("default"), atomic("telemetry"):
+        ensure_server_default()
+        acme, globex = (
+            create_organisation(name=name.title(), slug=name, by=None)
+            for name in ("acme", "globex")
+        )
+        yield (
+            create_tenant(acme, slug="orchid", by=None),
+            create_tenant(globex, slug="orchid", by=None),
+        )
+        for database in ("default", "telemetry"):
+            set_rollback(True, using=database)
 
 
 @dataclass

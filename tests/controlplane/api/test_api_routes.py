@@ -18,8 +18,6 @@ from django.test import Client
 
 from controlplane.accounts.actions import (
     choose_upstream,
-    create_organisation,
-    create_tenant,
     issue_key,
 )
 from controlplane.accounts.agent_keys import bind_agent_key
@@ -36,12 +34,13 @@ from controlplane.api import limits
 from controlplane.api.application import api
 from controlplane.api.described import as_text
 from controlplane.audit.models import AuditEvent
-from controlplane.configs.actions import ensure_server_default, save_version
+from controlplane.configs.actions import save_version
 from controlplane.configs.documents import document_of
 from controlplane.configs.plans import Proposal, make_plan
 from controlplane.configs.presets import Beginning, create_preset
 from controlplane.prices.actions import ensure_card
 from tests.controlplane.conftest import person
+from tests.controlplane.sites import two_organisations
 
 CALLERS = ("anonymous", "foreign", "viewer", "operator", "admin", "manager")
 OK, MADE, EMPTY, NOBODY, FORBIDDEN, ABSENT, WRONG = 200, 201, 204, 401, 403, 404, 422
@@ -213,16 +212,8 @@ class Site:
 @pytest.fixture(scope="module")
 def deployment(django_db_setup: None, django_db_blocker: Any) -> Iterator[Site]:
     """Built once: every test of the walk begins from it and is rolled back to it."""
-    with django_db_blocker.unblock(), atomic("default"), atomic("telemetry"):
-        ensure_server_default()
-        acme, globex = (
-            create_organisation(name=name.title(), slug=name, by=None)
-            for name in ("acme", "globex")
-        )
-        own, _ = (create_tenant(each, slug="orchid", by=None) for each in (acme, globex))
-        yield deployed(own, globex)
-        for database in ("default", "telemetry"):
-            set_rollback(True, using=database)
+    with two_organisations(django_db_blocker) as (own, other):
+        yield deployed(own, other.organisation)
 
 
 @pytest.fixture
