@@ -56,6 +56,13 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
     return report
 
 
+def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
+    """In CI a failure is named when it happens: a run that is cut short has no summary."""
+    if IN_CI and report.failed and report.when == "call":
+        return "failed", f"\nfailed: {report.nodeid}\n", "FAILED"
+    return None
+
+
 @pytest.fixture
 async def simulator() -> AsyncIterator[Simulator]:
     """A simulated provider of the test's own, on a free loopback port."""

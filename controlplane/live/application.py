@@ -17,6 +17,7 @@ from controlplane.live.hub import Hub
 from controlplane.live.log import LiveLog
 from controlplane.live.readers import still_open
 from controlplane.live.snapshots import build
+from dataplane.tasks import ended
 
 log = logging.getLogger("headrace.live")
 
@@ -67,8 +68,7 @@ class Live:
         for number, handler in self._before.items():
             signal.signal(number, handler)
         if self._listening is not None:
-            self._listening.cancel()
-            await asyncio.gather(self._listening, return_exceptions=True)
+            await ended(self._listening)
         await self.hub.stop()
 
     def _written(self) -> None:

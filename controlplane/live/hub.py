@@ -22,6 +22,7 @@ from django.db import DatabaseError, close_old_connections
 from controlplane.live.messages import Frame, Message, control
 from controlplane.live.subscriber import Subscriber, View
 from controlplane.release import identity
+from dataplane.tasks import ended
 
 log = logging.getLogger("headrace.live")
 
@@ -95,9 +96,7 @@ class Hub:
     async def stop(self) -> None:
         self.is_closing = True
         self._dismiss("deploy")
-        for task in self._tasks:
-            task.cancel()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await ended(*self._tasks)
         self._thread.shutdown(wait=True)
 
     def wake(self) -> None:

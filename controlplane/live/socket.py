@@ -24,6 +24,7 @@ from controlplane.live.origins import is_foreign
 from controlplane.live.readers import Asked, RefusedError, view_of
 from controlplane.live.subscriber import Subscriber
 from dataplane.core.addresses import address_behind
+from dataplane.tasks import ended
 
 PATH = "/ws/v1/live"
 UNAUTHENTICATED, FORBIDDEN, SLOW, TOO_OLD, DEPLOY = 4401, 4403, 4408, 4412, 1012
@@ -173,8 +174,7 @@ class LiveSocket(AsyncWebsocketConsumer):
         if self._reader is not None:
             self._hub.leave(self._reader)
         if self._sending is not None:
-            self._sending.cancel()
-            await asyncio.gather(self._sending, return_exceptions=True)
+            await ended(self._sending)
         self._reader = self._sending = None
 
     # ---- what it is sent ----------------------------------------------------------------------

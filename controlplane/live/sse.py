@@ -23,6 +23,7 @@ from controlplane.live.messages import control, event_stream
 from controlplane.live.origins import is_foreign
 from controlplane.live.readers import WINDOWS_S, Asked, RefusedError, reader_of
 from controlplane.live.subscriber import Subscriber
+from dataplane.tasks import ended
 
 BEAT_S = 20.0
 WRITE_S = 2.0
@@ -82,9 +83,7 @@ class EventStreams:
         try:
             await asyncio.wait((writing, gone), return_when=asyncio.FIRST_COMPLETED)
         finally:
-            for task in (writing, gone):
-                task.cancel()
-            await asyncio.gather(writing, gone, return_exceptions=True)
+            await ended(writing, gone)
         with contextlib.suppress(OSError, TimeoutError):
             async with asyncio.timeout(WRITE_S):
                 await _end(send)

@@ -25,6 +25,7 @@ from dataplane.core.keepalive.economics import rescue_usd
 from dataplane.core.keepalive.gates import Ended, closed_gate
 from dataplane.core.keepalive.ping import Outcome
 from dataplane.core.secrets_in_text import scrubbed
+from dataplane.tasks import ended
 
 if TYPE_CHECKING:
     from dataplane.adapters.node import Node
@@ -150,7 +151,7 @@ class KeepAlive:
             self._timer.cancel()
         for kept in list(self._kept.values()):
             self._release(kept)
-        await asyncio.gather(*self._tasks, return_exceptions=True)
+        await ended(*self._tasks)
 
     # ---- as time passes ---------------------------------------------------------------------
 

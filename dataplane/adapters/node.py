@@ -52,6 +52,7 @@ from dataplane.core.route import Route, RouteError, match
 from dataplane.core.wire.headers import CLOCK_HEADER
 from dataplane.core.wire.refusal import REFUSALS, body_of, headers_of
 from dataplane.settings import Settings, is_loopback
+from dataplane.tasks import ended
 
 log = logging.getLogger("headrace.node")
 DRAIN_S = 25
@@ -143,8 +144,7 @@ class Node:
             except TimeoutError:
                 log.warning("cg.drain_timeout inflight=%d", self.inflight)
         if self._following is not None:
-            self._following.cancel()
-            await asyncio.gather(self._following, return_exceptions=True)
+            await ended(self._following)
         self.driver.close()
         await self.observer.stop()
         await self._upstream.close()

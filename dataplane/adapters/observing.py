@@ -26,6 +26,7 @@ from dataplane.core.effects import Effect, OpenTurn, PastTurn, SessionView
 from dataplane.core.exchange import Exchange
 from dataplane.core.outgoing import Outgoing
 from dataplane.core.plan import Plan
+from dataplane.tasks import ended
 
 log = logging.getLogger("headrace.observing")
 THREADS = 2  # more would only wait for each other: the work holds the interpreter
@@ -101,10 +102,7 @@ class Observer:
                 self._count(tenant, "abandoned")
         if self._tasks:
             await asyncio.wait(self._tasks, timeout=STOP_S)
-        running = [task for task in self._tasks if not task.done()]
-        for task in running:
-            task.cancel()
-        await asyncio.gather(*running, return_exceptions=True)
+        await ended(*self._tasks)
         self._threads.shutdown(wait=False, cancel_futures=True)
         await self.store.close()
 

@@ -17,6 +17,7 @@ from dataplane.adapters import sheets
 from dataplane.adapters.sheets import Count, Sheet, Workers
 from dataplane.adapters.stores.disk import disk_used
 from dataplane.adapters.workers import WorkerBoard
+from dataplane.tasks import ended
 
 if TYPE_CHECKING:
     from dataplane.adapters.node import Node
@@ -45,8 +46,7 @@ class Publisher:
     async def stop(self) -> None:
         if self._publishing is None:
             return
-        self._publishing.cancel()
-        await asyncio.gather(self._publishing, return_exceptions=True)
+        await ended(self._publishing)
         await asyncio.to_thread(self._board.close, self._whole())
 
     async def publish(self) -> None:

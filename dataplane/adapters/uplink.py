@@ -24,6 +24,7 @@ from dataplane.adapters.uplink_rows import Reported, delta_of, row_of
 from dataplane.core.config.resource import Ack
 from dataplane.core.record import BASE, Record
 from dataplane.core.uplink import BATCH_MAX_BYTES, BUCKET_S, AnswerRow, RejectedError, UseRow
+from dataplane.tasks import ended
 
 log = logging.getLogger("headrace.uplink")
 
@@ -165,8 +166,7 @@ class Uplink:
             return
         self._stopping.set()
         await asyncio.wait((self._task,), timeout=LAST_WORD_S)
-        self._task.cancel()
-        await asyncio.gather(self._task, return_exceptions=True)
+        await ended(self._task)
 
     async def flush(self) -> None:
         """Send everything that was offered until now; raises what the sink raises."""

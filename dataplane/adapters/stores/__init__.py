@@ -41,6 +41,7 @@ from dataplane.core.effects import (
     SessionView,
 )
 from dataplane.encryption import StoreEncryption
+from dataplane.tasks import ended
 
 __all__ = ["MemoryStore", "OffStore", "RedisStore", "SqliteStore", "StoreSet"]
 
@@ -127,9 +128,7 @@ class StoreSet:
 
     async def close(self) -> None:
         self._is_open = False
-        for purging in self._purging.values():
-            purging.cancel()
-        await asyncio.gather(*self._purging.values(), return_exceptions=True)
+        await ended(*self._purging.values())
         for store in self._backends.values():
             await store.close()
         if self.minted is not None:

@@ -53,6 +53,7 @@ from dataplane.core.effects import (
 )
 from dataplane.encryption import StoreEncryption
 from dataplane.settings import SharedStore
+from dataplane.tasks import ended
 
 RECALL_TRIES = 3
 RECALL_TRY_S = 0.5
@@ -119,14 +120,11 @@ class RedisStore:
     async def close(self) -> None:
         if self._sweeping is None:
             return
-        self._sweeping.cancel()
         self._later.flush()
         behind = list(self._behind)
         if behind:
             await asyncio.wait(behind, timeout=self._timeout_s)
-        for task in behind:
-            task.cancel()
-        await asyncio.gather(self._sweeping, *behind, return_exceptions=True)
+        await ended(self._sweeping, *behind)
         self._sweeping = None
         await self._link.close()
 
