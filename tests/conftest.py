@@ -58,7 +58,7 @@ def pytest_runtest_makereport() -> Generator[None, pytest.TestReport, pytest.Tes
 
 def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] | None:
     """In CI a failure is named when it happens: a run that is cut short has no summary."""
-    if IN_CI and report.failed and report.when == "call":
+    if IN_CI and report.failed and report.when not in {"setup", "teardown"}:
         return "failed", f"\nfailed: {report.nodeid}\n", "FAILED"
     return None
 
