@@ -12,9 +12,12 @@ from pathlib import Path
 import pytest
 
 from dataplane.adapters.lastgood import LastGood
+from dataplane.adapters.sheets import Count, Sheet
 from dataplane.adapters.snapshot_file import node_identity
+from dataplane.adapters.stores import OffStore
 from dataplane.adapters.stores.minted import MintedIds
 from dataplane.adapters.stores.sqlite_file import connect, prepare, store_path
+from dataplane.adapters.totals import Totals
 from dataplane.adapters.workers import WorkerBoard
 from dataplane.core.config.resource import Envelope, Resource, hash_of
 from dataplane.files import private_database, private_file, private_folder
@@ -85,18 +88,21 @@ async def test_everything_that_a_node_keeps_is_private(umask: int, tmp_path: Pat
 
 async def keep(state: Path) -> None:
     """Everything that a node keeps: who it is, what was last good, originals, ids, counters."""
-    node_identity(state)
+    _, boot_id = node_identity(state)
     head = Envelope("cg.node.v1", "default", 1, 1, hash_of(b"{}"))
     assert LastGood(state / "config").save(Resource(head, b"{}")) == []
     ledger = MintedIds(state / "ledger.db")
     ledger.note("ten_orchid", ["91c9568c40c8d8d1"])
     await ledger.close()
-    WorkerBoard(state / "workers", "boot").open()
+    board, nothing = WorkerBoard(state / "workers", boot_id), Count(Totals(), OffStore().stats())
+    board.open()
+    board.publish(Sheet(boot_id, 0.0, 0.0, nothing))
     path = store_path(state, "ten_orchid")
     prepare(path, 0.0)
     with closing(connect(path, "process")) as connection:
         connection.execute("INSERT OR REPLACE INTO meta VALUES('seen', 1)")
         assert loose(state) == []
+    board.close(Sheet(boot_id, 0.0, 0.0, nothing))
 
 
 def test_side_files_of_a_database_take_its_mode(umask: int, tmp_path: Path) -> None:
