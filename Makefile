@@ -53,7 +53,7 @@ lock: $(BIN)/uv ## Resolve requirements*.in again into the locks
 
 # The types take as long as everything else that is not a test, so the tests begin beside them.
 check: $(DEV_STAMP) ## Everything that needs no more than this machine
-	@$(MAKE) --no-print-directory -j2 -O types fmt-check lint imports docs-check test
+	@$(MAKE) --no-print-directory -j2 types fmt-check lint imports docs-check test
 
 # What takes longer than anybody waits for, and more examples of what make check tries a few of.
 nightly: test-agents crash-test soak ## Everything that takes long: an hour on an idle machine
