@@ -7,7 +7,8 @@ PACKAGES := dataplane controlplane
 CODE := $(wildcard dataplane controlplane tests tools manage.py)
 PYTEST := $(BIN)/pytest -q
 TEST_WORKERS ?= 2
-SPREAD := -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder
+# A worker that dies ends the run: what it had to do is given to nobody else for sure.
+SPREAD := -n $(TEST_WORKERS) --dist loadfile --no-loadscope-reorder --max-worker-restart 0
 
 RUN_STAMP := $(VENV)/.installed-run
 DEV_STAMP := $(VENV)/.installed-dev
