@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
+from operator import itemgetter
 from typing import Any
 
 from django.db import connections
@@ -12,6 +14,7 @@ from django.db.models import JSONField, Model
 from controlplane.databases import TELEMETRY
 
 Row = Mapping[str, Any]
+ROWS_AT_ONCE = (64, 8, 1)
 
 
 def blank(table: type[Model]) -> dict[str, Any]:
@@ -28,17 +31,8 @@ def blank(table: type[Model]) -> dict[str, Any]:
 
 def insert(table: type[Model], rows: Sequence[Row]) -> None:
     """Rows by column, values as the database keeps them; one that is there already stays."""
-    if not rows:
-        return
-    columns = tuple(rows[0])
-    names = ", ".join(f'"{column}"' for column in columns)
-    marks = ", ".join(["%s"] * len(columns))
-    sql = (
-        f'INSERT INTO "{table._meta.db_table}" ({names}) VALUES ({marks}) '  # noqa: S608
-        "ON CONFLICT DO NOTHING"  # names of our own columns only
-    )
-    with connections[TELEMETRY].cursor() as cursor:
-        cursor.executemany(sql, [tuple(row[column] for column in columns) for row in rows])
+    if rows:
+        _execute(table, rows, "ON CONFLICT DO NOTHING")
 
 
 def add(
@@ -47,30 +41,46 @@ def add(
     """Add rows to those with the same key; columns as for insert, the same in every row.
 
     Columns outside the key are sums; those of `replaced` take the new value. In the order of the
-    key, so that two writers never wait for each other.
+    key, which no two rows share, so that two writers never wait for each other.
     """
     if not rows:
         return
-    name, columns = table._meta.db_table, tuple(rows[0])
+    name = table._meta.db_table
     grown = ", ".join(
         f'"{c}" = excluded."{c}"' if c in replaced else f'"{c}" = "{name}"."{c}" + excluded."{c}"'
-        for c in columns
+        for c in rows[0]
         if c not in key
     )
-    ordered = sorted(rows, key=lambda row: tuple(row[part] for part in key))
-    quoted = ", ".join(f'"{column}"' for column in columns)
-    marks = ", ".join(["%s"] * len(columns))
     named = ", ".join(f'"{part}"' for part in key)
-    sql = (
-        f'INSERT INTO "{name}" ({quoted}) VALUES ({marks}) '  # noqa: S608  names of our own columns
-        f"ON CONFLICT ({named}) DO UPDATE SET {grown}"
-    )
-    with connections[TELEMETRY].cursor() as cursor:
-        cursor.executemany(sql, [tuple(row[column] for column in columns) for row in ordered])
+    ordered = sorted(rows, key=itemgetter(*key))
+    _execute(table, ordered, f"ON CONFLICT ({named}) DO UPDATE SET {grown}")
 
 
 def put(table: type[Model], objects: Iterable[Model], key: Sequence[str]) -> None:
     """Write objects whole; one with the same key is replaced. For one writer at a time."""
     fields = [f for f in table._meta.concrete_fields if not f.primary_key]
-    rows = [{f.name: f.get_prep_value(getattr(each, f.name)) for f in fields} for each in objects]
+    named = {tuple(getattr(each, part) for part in key): each for each in objects}  # the last one
+    rows = [
+        {f.name: f.get_prep_value(getattr(each, f.name)) for f in fields} for each in named.values()
+    ]
     add(table, rows, key, replaced=[f.name for f in fields if f.name not in key])
+
+
+def _execute(table: type[Model], rows: Sequence[Row], conflict: str) -> None:
+    """Many rows a statement: each one gives the interpreter away, and under load it waits a
+    millisecond to get it back. Of few sizes, so that a connection knows the statements.
+    """
+    columns = tuple(rows[0])
+    names = ", ".join(f'"{column}"' for column in columns)
+    marks = f"({', '.join(['%s'] * len(columns))})"
+    values = list(map(itemgetter(*columns), rows))
+    done = 0
+    with connections[TELEMETRY].cursor() as cursor:
+        for size in ROWS_AT_ONCE:
+            sql = (
+                f'INSERT INTO "{table._meta.db_table}" ({names}) '  # noqa: S608  our own names only
+                f"VALUES {', '.join([marks] * size)} {conflict}"
+            )
+            while len(values) - done >= size:
+                cursor.execute(sql, [*chain.from_iterable(values[done : done + size])])
+                done += size

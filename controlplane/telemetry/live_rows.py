@@ -60,12 +60,14 @@ def _moved(deltas: Iterable[Delta], now: int) -> Iterator[Row]:
 
 
 def _turns(rows: Iterable[tuple[int, RequestRow]], now: int) -> Iterator[Row]:
-    for at, row in rows:
-        yield _event("requests", "count", "", row.tenant, {}, now)
-        if row.session:
-            topic = f"session.{row.tenant}.{row.session}"
-            yield _event("sessions", "count", "", row.tenant, {}, now)
-            yield _event(topic, "turn", "", row.tenant, {"at": at}, now)
+    """One of each, however many requests of a session a batch holds."""
+    newest = {(row.tenant, row.session): at for at, row in rows}
+    for tenant, session in newest:
+        yield _event("requests", "count", "", tenant, {}, now)
+        if session:
+            topic = f"session.{tenant}.{session}"
+            yield _event("sessions", "count", "", tenant, {}, now)
+            yield _event(topic, "turn", "", tenant, {"at": newest[tenant, session]}, now)
 
 
 def _event(

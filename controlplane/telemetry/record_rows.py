@@ -21,9 +21,16 @@ MARKER_MAX = 64
 
 def storable(row: RequestRow) -> RequestRow:
     """With the text of clients as every database takes it: without NUL, and cut to its column."""
-    calls = [replace(call, id=_text(call.id, MARKER_MAX)) for call in row.recoveries]
-    texts = {name: _text(getattr(row, name), most) for name, most in LONGEST.items()}
-    return replace(row, recoveries=calls, **texts)
+    changed: dict[str, Any] = {}
+    for name, most in LONGEST.items():
+        said = getattr(row, name)
+        if (kept := _text(said, most)) != said:
+            changed[name] = kept
+    if row.recoveries:
+        changed["recoveries"] = [
+            replace(call, id=_text(call.id, MARKER_MAX)) for call in row.recoveries
+        ]
+    return replace(row, **changed) if changed else row
 
 
 def _text(said: str, most: int) -> str:
@@ -90,11 +97,17 @@ def request_row(row: RequestRow, batch: Batch, *, at: int, turn: int) -> Row:
         "expand_tokens": row.expand_tokens,
         "expand_missing": missing_in(row),
         "expand_malformed": malformed_in(row),
-        "recoveries": json.dumps([{"id": c.id, "found": c.found} for c in row.recoveries]),
+        "recoveries": _recoveries(row),
         "captured": row.captured,
         "texts_left_out": row.texts_left_out,
         "runs": packed(row.components),
     }
+
+
+def _recoveries(row: RequestRow) -> str:
+    if not row.recoveries:
+        return "[]"
+    return json.dumps([{"id": call.id, "found": call.found} for call in row.recoveries])
 
 
 def _outcome(row: RequestRow) -> dict[str, Any]:

@@ -112,21 +112,23 @@ class Call:
         """
         announced = self.header(b"content-length")
         await self._admit_size(int(announced) if announced.isdecimal() else 0, limits, room)
+        clock = asyncio.get_running_loop().time
+        ends_at = clock() + limits.total_timeout_s
+        chunks, size, more = [], 0, True
         try:
-            async with asyncio.timeout(limits.total_timeout_s):
-                return await self._collected(limits, room)
+            async with asyncio.timeout(None) as patience:
+                while more:
+                    patience.reschedule(min(ends_at, clock() + limits.idle_timeout_s))
+                    message = await self._next()
+                    chunk = message.get("body", b"")
+                    size += len(chunk)
+                    if size > limits.big:  # the wait for room is not the client's
+                        patience.reschedule(ends_at)
+                    await self._admit_size(size, limits, room)
+                    chunks.append(chunk)
+                    more = message.get("more_body", False)
         except TimeoutError:
             raise RefusedError("body_timeout") from None
-
-    async def _collected(self, limits: BodyLimits, room: Room) -> bytes:
-        chunks, size, more = [], 0, True
-        while more:
-            message = await self._next(limits.idle_timeout_s)
-            chunk = message.get("body", b"")
-            size += len(chunk)
-            await self._admit_size(size, limits, room)
-            chunks.append(chunk)
-            more = message.get("more_body", False)
         return chunks[0] if len(chunks) == 1 else b"".join(chunks)
 
     @staticmethod
@@ -136,12 +138,8 @@ class Call:
         if size > limits.big:
             await room.take()
 
-    async def _next(self, idle_timeout_s: float) -> Message:
-        try:
-            async with asyncio.timeout(idle_timeout_s):
-                message = await self._receive()
-        except TimeoutError:
-            raise RefusedError("body_timeout") from None
+    async def _next(self) -> Message:
+        message = await self._receive()
         if message["type"] == "http.disconnect":
             raise DisconnectedError
         return message

@@ -86,8 +86,10 @@ class Response:
         content = self._response.content
         try:
             while not content.at_eof():
-                async with asyncio.timeout(self._silence_s or None):
-                    chunk = await content.readany()
+                chunk = content.read_nowait()
+                if not chunk:  # nothing has come yet: a wait costs more than what it brings
+                    async with asyncio.timeout(self._silence_s or None):
+                        chunk = await content.readany()
                 if chunk:
                     failpoints.reached("mid_stream")
                     yield chunk

@@ -74,6 +74,5 @@ def foreign_slots(headers: Headers) -> frozenset[bytes]:
 def has_provider_key(headers: Headers) -> bool:
     """True when the caller brought a credential that may be forwarded."""
     ours = foreign_slots(headers)
-    return any(
-        True for name in AUTH_SLOTS if name not in ours for _ in credentials_in(headers, (name,))
-    )
+    theirs = [name for name in AUTH_SLOTS if name not in ours]
+    return any(True for _ in credentials_in(headers, theirs))

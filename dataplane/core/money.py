@@ -9,7 +9,7 @@ from __future__ import annotations
 import functools
 import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
 from typing import Protocol
@@ -53,6 +53,19 @@ class Rates:
     cache_write: Fraction
     cache_write_1h: Fraction
     output: Fraction
+    decimals: tuple[Decimal, ...] = field(init=False, repr=False, compare=False)
+
+    def __post_init__(self) -> None:
+        """decimals: the five rates, which they are exactly: a price over a power of ten."""
+        tiers = (
+            self.fresh_input,
+            self.cache_read,
+            self.cache_write,
+            self.cache_write_1h,
+            self.output,
+        )
+        exact = tuple(Decimal(tier.numerator) / Decimal(tier.denominator) for tier in tiers)
+        object.__setattr__(self, "decimals", exact)
 
     @property
     def rewrite_premium(self) -> Fraction | None:
@@ -100,7 +113,7 @@ def cost(usage: Usage | None, rates: Rates | None) -> Decimal | None:
     """USD of one request; None when its usage or its model's price is unknown."""
     if usage is None or rates is None:
         return None
-    fresh, read, write, write_1h, output = _decimals(rates)
+    fresh, read, write, write_1h, output = rates.decimals
     return (
         usage.fresh_input * fresh
         + usage.cache_read * read
@@ -120,25 +133,12 @@ def saving(*, gross: int, unique: int, usage: Usage | None, rates: Rates | None)
     """
     if usage is None or rates is None:
         return None
-    fresh, read, short, long, _ = _decimals(rates)
+    fresh, read, short, long, _ = rates.decimals
     write = long if usage.cache_write_1h else short
     if not usage.cache_read and not usage.cache_write:
         return gross * fresh
     first = min(unique, gross)
     return first * write + (gross - first) * (read if usage.cache_read else write)
-
-
-@functools.cache
-def _decimals(rates: Rates) -> tuple[Decimal, ...]:
-    """The rates as decimals, which they are exactly: a decimal price over a power of ten."""
-    tiers = (
-        rates.fresh_input,
-        rates.cache_read,
-        rates.cache_write,
-        rates.cache_write_1h,
-        rates.output,
-    )
-    return tuple(Decimal(tier.numerator) / Decimal(tier.denominator) for tier in tiers)
 
 
 @dataclass(frozen=True, slots=True)

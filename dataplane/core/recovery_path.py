@@ -85,4 +85,4 @@ _READS: dict[Dialect, Callable[[Conversation], bool]] = {
 
 def _speaks_of_it(conversation: Conversation) -> bool:
     """An earlier call that was handed over stands in the transcript: a model repeats itself."""
-    return tool.EXPAND.encode() in conversation.body
+    return conversation.says(tool.SIGN) and conversation.says(tool.EXPAND.encode())

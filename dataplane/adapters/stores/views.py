@@ -44,12 +44,14 @@ class Recent(Generic[Known]):
         self._known: OrderedDict[Key, Known] = OrderedDict()
 
     def get(self, key: Key) -> Known:
-        if key not in self._known:
-            self._known[key] = self._make()
-        self._known.move_to_end(key)
+        found = self._known.get(key)
+        if found is not None:
+            self._known.move_to_end(key)
+            return found
+        found = self._known[key] = self._make()
         if len(self._known) > self._capacity:
             self._known.popitem(last=False)
-        return self._known[key]
+        return found
 
     def __iter__(self) -> Iterator[Known]:
         return iter(self._known.values())

@@ -23,7 +23,6 @@ from dataplane.core.wire.responses import OUTPUTS
 from dataplane.core.wire.spans import Member, Span, elements, members
 from dataplane.core.wire.splice import Edit, string_literal
 
-_SIGN = b"context_guru_"
 _NONE: Mapping[str, Call] = MappingProxyType({})
 
 
@@ -114,8 +113,7 @@ def strays(conversation: Conversation, elsewhere: Mapping[str, Call] = _NONE) ->
     twice stays as it came: nobody can tell which of them counts.
     """
     body = conversation.body
-    messages = conversation.members[conversation.dialect.list_name].value
-    if not elsewhere and body.find(_SIGN, messages.start, messages.end) < 0:
+    if not elsewhere and not _names_ours(conversation):
         return []
     find = _FINDERS[conversation.dialect]
     calls = dict(elsewhere)
@@ -134,8 +132,7 @@ def answered_calls(conversation: Conversation) -> frozenset[str]:
     What answers them was asked for, so it must not be taken away again.
     """
     body = conversation.body
-    place = conversation.members[conversation.dialect.list_name].value
-    if body.find(tool.EXPAND.encode(), place.start, place.end) < 0:
+    if not _names_ours(conversation):
         return frozenset()
     calls: dict[str, str] = {}
     for span in conversation.elements:
@@ -144,6 +141,14 @@ def answered_calls(conversation: Conversation) -> frozenset[str]:
         with contextlib.suppress(msgspec.MsgspecError, ValueError):
             calls.update(_CALLED[conversation.dialect](body, span))
     return frozenset(call_id for call_id, name in calls.items() if tool.recovers(name))
+
+
+def _names_ours(conversation: Conversation) -> bool:
+    """Whether a tool of ours is named in the messages; mostly it is nowhere in the body."""
+    if not conversation.says(tool.SIGN):
+        return False
+    place = conversation.members[conversation.dialect.list_name].value
+    return conversation.body.find(tool.SIGN, place.start, place.end) >= 0
 
 
 def edits(stray: Stray, text: str) -> Iterator[Edit]:

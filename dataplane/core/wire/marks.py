@@ -13,7 +13,7 @@ from dataplane.core.wire.spans import Member, Span
 
 NAMES = ("cache_control", "cachePoint")  # of the members that are breakpoints
 _HINTS = tuple(name.encode() for name in NAMES)
-_COMMON = b"cache"  # one search instead of one for each where there is no hint
+_COMMON = b'"cache'  # one search instead of one for each where there is no hint
 _LISTS = ("system", "tools")
 
 

@@ -16,14 +16,14 @@ from dataplane.core.wire.spans import Member, Span
 from dataplane.core.wire.tool_choice import AUTO, ToolChoice
 
 
-class Role(enum.Enum):
+class Role(enum.StrEnum):
     SYSTEM = "system"
     USER = "user"
     ASSISTANT = "assistant"
     TOOL = "tool"
 
 
-class Dialect(enum.Enum):
+class Dialect(enum.StrEnum):
     """The wire format of a route; decided by the path, never guessed from the body."""
 
     ANTHROPIC = "anthropic"
@@ -80,6 +80,14 @@ class Conversation:
     tool_choice: ToolChoice = AUTO
     marks: int = 0
     offers_1h: bool = False
+    _said: dict[bytes, bool] = field(default_factory=dict, repr=False, compare=False)
+
+    def says(self, word: bytes) -> bool:
+        """Whether the word stands anywhere in the body, which is looked through once for it."""
+        found = self._said.get(word)
+        if found is None:
+            found = self._said[word] = word in self.body
+        return found
 
     def value(self, name: str) -> bytes | None:
         """The exact bytes of a top-level member's value, None when it is absent."""

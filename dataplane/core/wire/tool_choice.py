@@ -38,7 +38,7 @@ class ToolChoice(NamedTuple):
         """
         if self.choice is Choice.ALLOWED:
             return self.listed is not None
-        return self.choice in {Choice.AUTO, Choice.ANY} or name in self.names
+        return self.choice is Choice.AUTO or self.choice is Choice.ANY or name in self.names
 
 
 AUTO = ToolChoice()
