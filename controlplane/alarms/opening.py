@@ -125,6 +125,13 @@ def _note(alarm: Alarm, what: Step.What, at: datetime, note: str = "") -> None:
 
 
 @transaction.atomic
+def open_rules() -> frozenset[str]:
+    """Those that have alarms which are not resolved."""
+    return frozenset(
+        Alarm.objects.exclude(state=Alarm.State.RESOLVED).order_by().values_list("rule", flat=True)
+    )
+
+
 def settle(rule: str, seen: Iterable[str], now: datetime) -> int:
     """Resolve the open alarms of a rule that clears itself, except those seen; how many.
 

@@ -1,13 +1,14 @@
 """Look at what was observed, and say what is wrong (04 sections 1.5, 5.3, 7).
 
-Losses are looked for every second, the rest every five. Everything is read from what the node
+Losses are looked for every second, the rest every five, less often while nothing is reported but
+signs of life. Everything is read from what the node
 reports left in the telemetry database, so a restart in between misses nothing.
 """
 
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Set
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -16,8 +17,7 @@ from django.db import DatabaseError, transaction
 from controlplane.alarms import levels, windows
 from controlplane.alarms.actions import end_acknowledgements, remind
 from controlplane.alarms.models import Alarm, Severity
-from controlplane.alarms.opening import settle, sight
-from controlplane.alarms.rules import RULES
+from controlplane.alarms.opening import open_rules, settle, sight
 from controlplane.alarms.sightings import Sighting
 from controlplane.alarms.windows import Window
 from controlplane.telemetry.models import TelemetryGap
@@ -25,7 +25,7 @@ from controlplane.telemetry.queries import Loss
 from dataplane.core.expand.endings import ENDINGS, counted_as
 
 log = logging.getLogger("headrace.alarms")
-EVERY = timedelta(seconds=5)
+EVERY, AT_REST = timedelta(seconds=5), timedelta(seconds=20)
 # Rule, counter, and for how long it has to be zero before the alarm resolves by itself.
 COUNTED = (
     ("expand_missing", "expand_missing", timedelta(minutes=15)),
@@ -45,19 +45,25 @@ class Watch:
 
     def __init__(self) -> None:
         self._last: datetime | None = None
+        self._seen: tuple[int, ...] | None = None
 
     def __call__(self, now: datetime) -> None:
         """One look. A telemetry database that cannot be read is no reason to stop looking."""
         try:
-            is_due = self._last is None or now - self._last >= EVERY
-            if is_due:
-                windows.follow_a_new_database()
+            if not self._is_due(now):
+                look_for_losses()
+                return
+            windows.follow_a_new_database()
             look_for_losses()
-            if is_due:
-                self._last = now
-                look(now)
+            self._last, self._seen = now, windows.newest()
+            look(now)
         except DatabaseError:
             log.warning("alarm.evaluation_postponed", exc_info=True)
+
+    def _is_due(self, now: datetime) -> bool:
+        if self._last is None or now - self._last >= AT_REST:
+            return True
+        return now - self._last >= EVERY and windows.newest() != self._seen
 
 
 watch = Watch()
@@ -92,12 +98,12 @@ def _loss(lost: Loss) -> Sighting:
 
 def look(now: datetime) -> None:
     """Every rule that is not about a single request."""
-    counted = windows.windows(now)
+    counted, is_open = windows.windows(now), open_rules()
     look_for_losses()  # after the counters were read, so that none of theirs is without its row
-    look_at_gaps(now)
-    _apply(list(rises(counted, windows.alarmed(now), now)), now, COUNTED_RULES)
+    look_at_gaps(now, is_open)
+    _apply(list(rises(counted, windows.alarmed(now), now)), now, is_open & COUNTED_RULES)
     for rules, see in LEVELS:
-        _apply(list(see(counted, now)), now, rules, is_level=True)
+        _apply(list(see(counted, now)), now, is_open & set(rules), is_level=True)
     end_acknowledgements(now)
     remind(now)
 
@@ -120,15 +126,15 @@ def rises(
                 )
 
 
-def look_at_gaps(now: datetime) -> None:
-    """What did not arrive; over once nothing has been missing for a while."""
+def look_at_gaps(now: datetime, is_open: Set[str]) -> None:
+    """What did not arrive; over once nothing has been missing for a while. is_open: rules."""
     rows = windows.new_gaps()
     if rows:
         with transaction.atomic():
             sight(_gap(row, now) for row in rows)
             windows.gaps_read(rows)
     lately = Alarm.objects.filter(last_at__gt=now - windows.LONGEST)
-    for rule in GAP_RULES:
+    for rule in is_open & GAP_RULES:
         settle(rule, lately.filter(rule=rule).values_list("fingerprint", flat=True), now)
 
 
@@ -144,21 +150,22 @@ def _gap(row: TelemetryGap, now: datetime) -> Sighting:
 
 
 def _apply(
-    found: list[Sighting], now: datetime, rules: tuple[str, ...], *, is_level: bool = False
+    found: list[Sighting], now: datetime, rules: Set[str], *, is_level: bool = False
 ) -> None:
-    """Sight what is news, and settle what is no longer observed."""
+    """Sight what is news, and settle what is no longer observed. rules: those with open alarms."""
     fingerprints = {sighting.fingerprint for sighting in found}
     news = [sighting for sighting in found if sighting.number]
     if is_level:
         news = not_said(news)
     sight(news)
     for rule in rules:
-        if RULES[rule].clears_itself:
-            settle(rule, fingerprints, now)
+        settle(rule, fingerprints, now)
 
 
 def not_said(found: list[Sighting]) -> list[Sighting]:
     """A condition that goes on is said once, and again when it has become critical."""
+    if not found:
+        return []
     said = dict(
         Alarm.objects.filter(fingerprint__in={sighting.fingerprint for sighting in found})
         .exclude(state=Alarm.State.RESOLVED)
@@ -186,8 +193,8 @@ GAPS = {
     "rows": ("telemetry_dropped", "request rows"),
     "refused": ("telemetry_refused", "of batch {row.from_seq}"),
 }
-GAP_RULES = tuple(rule for rule, _ in GAPS.values())
-COUNTED_RULES = tuple(dict.fromkeys(rule for rule, _, _ in COUNTED))
+GAP_RULES = frozenset(rule for rule, _ in GAPS.values())
+COUNTED_RULES = frozenset(rule for rule, _, _ in COUNTED)
 DETAILS = {
     "expand_missing": "counted without a row: outside a conversation, or the row was dropped",
     "stash_refused": "the texts stayed in their requests",

@@ -10,6 +10,7 @@ from django.db.models import Max, Sum
 
 from controlplane.alarms.models import Occurrence, Watermark
 from controlplane.telemetry.models import (
+    LiveEvent,
     RequestRecord,
     TelemetryGap,
     TrafficBucket,
@@ -61,6 +62,14 @@ def alarmed(now: datetime) -> Counter[tuple[str, str]]:
     )
     return Counter(
         {(row["alarm__rule"], row["alarm__tenant__uid"] or ""): row["seen"] for row in rows}
+    )
+
+
+def newest() -> tuple[int, ...]:
+    """Where reports have got to; signs of life alone do not move it."""
+    ends = ((LiveEvent, "seq"), (RequestRecord, "id"), (TelemetryGap, "id"))
+    return tuple(
+        table._default_manager.aggregate(newest=Max(name))["newest"] or 0 for table, name in ends
     )
 
 

@@ -17,7 +17,7 @@ from controlplane.fleet.noticing import Noticing
 from dataplane.core.config import resource
 
 LOOK_S = 1.0  # where only a look tells
-POLL_S = 0.25  # how soon a change of another process is seen; one of this process hints
+POLL_S = 0.5  # how soon a change of another process is seen; one of this process hints
 T = TypeVar("T")
 
 

@@ -175,7 +175,8 @@ class Uplink:
             queue, self._queue = self._queue, []
             self._texts_waiting = 0
             counted, self._counted = self._counted, {}
-            self._dropped += await asyncio.to_thread(self._shape, queue, counted)
+            if queue or counted:
+                self._dropped += await asyncio.to_thread(self._shape, queue, counted)
             while await self._send_next():
                 pass
 

@@ -99,6 +99,32 @@ def test_a_telemetry_database_that_begins_anew_under_a_running_process_hides_no_
     assert Alarm.objects.get().occurrences.get().marker == MARKER
 
 
+def test_signs_of_life_alone_are_looked_at_seldom_and_a_report_at_once(
+    tenant: Tenant,
+) -> None:
+    watch = Watch()
+    watch(NOW)
+    minute(tenant.uid, NOW, stash_refused=1)
+
+    watch(later(seconds=5))
+    assert open_rules() == []
+    TelemetryGap.objects.create(
+        node_id="n", boot_id="b", kind="rows", from_seq=1, to_seq=1, from_at=1, to_at=2, rows=7
+    )
+    watch(later(seconds=5))
+    assert open_rules() == ["stash_refused", "telemetry_dropped"]
+
+
+def test_at_rest_everything_is_looked_at_all_the_same(tenant: Tenant) -> None:
+    watch = Watch()
+    watch(NOW)
+    minute(tenant.uid, NOW, stash_refused=1)
+
+    watch(later(seconds=20))
+
+    assert open_rules() == ["stash_refused"]
+
+
 def test_a_loss_that_was_only_counted_is_an_alarm_too_and_none_is_counted_twice(
     tenant: Tenant,
 ) -> None:
@@ -233,7 +259,7 @@ def test_what_never_arrived_is_said(db: None, kind: str, rule: str) -> None:
         node_id="node-b", boot_id="b", kind=kind, from_seq=4, to_seq=5, from_at=1, to_at=2, rows=7
     )
 
-    watching.look_at_gaps(NOW)
+    watching.look_at_gaps(NOW, frozenset())
 
     assert open_rules() == [rule]
 
