@@ -77,7 +77,7 @@ def _exchange(node: Node, admission: Admission, plan: Plan, dialect: Dialect) ->
         tenant,
         admission.principal.name,
         admission.at,
-        session_header=call.header(b"x-context-guru-session"),
+        session_header=call.session_name,
         wants_bypass=call.header(b"x-context-guru-bypass").lower() == "true",
         is_encoded=call.is_encoded,
         stays_here=True,

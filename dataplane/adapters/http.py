@@ -15,6 +15,8 @@ import zstandard
 
 from dataplane.core.addresses import peer_of
 from dataplane.core.identity import Headers
+from dataplane.core.session import HEADERS as SESSION_HEADERS
+from dataplane.core.session import usable
 from dataplane.core.wire.refusal import REFUSALS, Refusal, body_of, headers_of
 from dataplane.settings import BodyLimits
 
@@ -95,6 +97,12 @@ class Call:
     def header(self, name: bytes) -> str:
         """The first value of a header, "" when it is absent."""
         return self._first_values.get(name, b"").decode("latin-1")
+
+    @property
+    def session_name(self) -> str:
+        """The first that a header brings and that can name a session, "" for none."""
+        found = (usable(self.header(name)) for name in SESSION_HEADERS)
+        return next(filter(None, found), "")
 
     @property
     def is_encoded(self) -> bool:

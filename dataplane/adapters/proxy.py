@@ -153,7 +153,7 @@ class _Carrying:
             record.tenant,
             self._ticket.principal,
             record.at,
-            session_header=call.header(b"x-context-guru-session"),
+            session_header=call.session_name,
             agent_header=call.header(b"x-claude-code-agent-id"),
             wants_bypass=call.header(b"x-context-guru-bypass").lower() in {"true", "1"},
             is_encoded=call.is_encoded,

@@ -26,9 +26,11 @@ _NAME_LENGTH = 12
 
 # How agents begin the message in which their summary stands, once it has taken the place of what
 # it sums up: Claude Code 2.1 and Codex 0.171, each with the key of its session unchanged.
+# opencode 1.18 asks this before its summary.
 SUMMARIES = (
     b"This session is being continued from a previous conversation",
     b"Another language model started to solve this problem and produced a summary",
+    b"What did we do so far?",
 )
 
 
@@ -88,7 +90,7 @@ class Lineages:
 def _continued(threads: OrderedDict[str, _Thread], prints: Prints) -> str | None:
     """The lineage whose latest turn is the longest beginning of this one; else the latest that
     began as this one does, for an agent may shorten or rewrite its own history; else, where a
-    summary stands for that history, the one that was heard last, which was asked for the summary.
+    summary stands for that history, the one that was summed up.
     """
     places = {each: number for number, each in enumerate(prints.all)}
     grown = [name for name, thread in threads.items() if thread.last in places]
@@ -96,8 +98,17 @@ def _continued(threads: OrderedDict[str, _Thread], prints: Prints) -> str | None
         return max(grown, key=lambda name: places[threads[name].last])
     alike = [name for name, thread in threads.items() if thread.head == prints.head]
     if not alike and prints.anew:
-        return next(reversed(threads), None)
+        return _summed_up(threads)
     return alike[-1] if alike else None
+
+
+def _summed_up(threads: OrderedDict[str, _Thread]) -> str | None:
+    """The one that was heard last. One message may ask for a title of a conversation, or for its
+    summary with all of it inside: such a thread has no history, so another one comes first.
+    """
+    latest = list(reversed(threads))
+    grown = (name for name in latest if threads[name].last != threads[name].head)
+    return next(grown, latest[0] if latest else None)
 
 
 def _drop_stale(threads: OrderedDict[str, _Thread], at: float) -> None:

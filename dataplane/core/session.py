@@ -12,6 +12,8 @@ import msgspec
 from dataplane.core.content import Content
 from dataplane.core.wire.message import Conversation, Role
 
+# Ours, then those that agents send by themselves: opencode 1.18 and Codex 0.171.
+HEADERS = (b"x-context-guru-session", b"x-session-id", b"session-id")
 _USABLE = re.compile(r"[A-Za-z0-9._:-]{1,128}")
 _METADATA_JSON_MAX_BYTES = 1024
 _DERIVED_LENGTH = 16
@@ -54,8 +56,8 @@ def identify(
     agent_header: str,
     keys: SessionKeys = ONLY_IDS,
 ) -> Identity:
-    """The first usable of header, metadata.user_id, metadata.taskId, where keys allow it the
-    prompt_cache_key, and the derived id.
+    """The first usable of what HEADERS brought, metadata.user_id, metadata.taskId, where keys allow
+    it the prompt_cache_key, and the derived id.
     """
     derived = derived_id(conversation, with_system=keys.with_system)
     candidates = [session_header, *_metadata_candidates(conversation)]

@@ -70,6 +70,19 @@ def test_an_agent_that_goes_on_from_a_summary_stays_in_its_thread(said: bytes) -
     assert session.thread([{"role": "user", "content": "a sub-agent"}]) != ""
 
 
+def test_what_was_asked_in_one_message_is_not_what_a_summary_stands_for() -> None:
+    session = Session()
+    session.thread([{"role": "user", "content": "Generate a title for this conversation:"}])
+    history = session.thread(transcript("main", 1))
+    session.thread(transcript("main", 19))
+    session.thread([{"role": "user", "content": "Here is the conversation so far: main"}])
+    opening = {"role": "user", "content": "What did we do so far?"}
+    summary = {"role": "assistant", "content": "They counted."}
+
+    assert history != ""
+    assert session.thread([opening, summary, {"role": "user", "content": "go on"}]) == history
+
+
 def test_a_shortened_history_with_the_same_beginning_stays_in_its_thread() -> None:
     session = Session()
     session.thread(transcript("main", 10))

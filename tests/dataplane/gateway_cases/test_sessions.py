@@ -60,6 +60,47 @@ async def test_the_first_usable_candidate_names_the_session(
     assert found.messages == 3
 
 
+@pytest.mark.parametrize(
+    ("headers", "session"),
+    [
+        pytest.param({"x_session_id": "ses_dcf7"}, "ses_dcf7", id="opencode"),
+        pytest.param({"session_id": "01a23087-0274"}, "01a23087-0274", id="codex"),
+        pytest.param(
+            {"x_session_id": "its", "x_context_guru_session": "ours"}, "ours", id="ours-before-its"
+        ),
+        pytest.param(
+            {"x_session_id": "its", "x_context_guru_session": "s/1"}, "its", id="ours-unusable"
+        ),
+        pytest.param({"x_session_id": "s/1"}, "from-metadata", id="its-unusable"),
+    ],
+)
+async def test_a_header_that_agents_send_by_themselves_names_the_session(
+    served: Served, headers: dict[str, str], session: str
+) -> None:
+    body = with_output("short", metadata={"user_id": "from-metadata"})
+
+    answer = await served.post(body, **headers)
+
+    assert answer.status_code == 200
+    assert await recorded(served, session) is not None
+
+
+async def test_opencode_that_compacts_goes_on_in_its_session(served: Served) -> None:
+    session = {"x_session_id": "ses_dcf7"}
+    asks = {"role": "user", "content": "Here is the conversation so far:\n\n<conversation>"}
+    opening = {"role": "user", "content": "What did we do so far?"}
+    summary = {"role": "assistant", "content": "They counted."}
+    title = {"role": "user", "content": "Generate a title for this conversation:"}
+
+    for messages in (
+        [title], talk_messages(1), talk_messages(9), [asks],
+        [opening, summary, {"role": "user", "content": "go on"}],
+    ):  # fmt: skip
+        await served.post(with_output("", messages=messages), **session)
+
+    assert served.stats()["compaction_resets"] == 1
+
+
 DERIVED = "d859a3c30263287b"
 
 
