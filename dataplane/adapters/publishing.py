@@ -6,6 +6,7 @@ On the event loop only what changed since the last time is encoded; the rest is 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import logging
 import time
 from collections.abc import Callable
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
 
 log = logging.getLogger("headrace.workers")
 EVERY_S = 2.0
+SELDOM = 4  # so many times seldomer at rest, which is often enough to be taken for alive
 
 
 class Publisher:
@@ -103,8 +105,11 @@ class Publisher:
             return self.disk_used_ratio
 
     async def _publish_often(self) -> None:
-        while True:
+        for number in itertools.count(1):
             await asyncio.sleep(EVERY_S)
+            is_still = self._node.telemetry.is_still and not self._node.inflight
+            if is_still and number % SELDOM:
+                continue
             try:
                 await self.publish()
             except Exception:

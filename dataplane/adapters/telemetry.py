@@ -103,6 +103,11 @@ class Telemetry:
         changed, self._changed = self._changed, set()
         return changed
 
+    @property
+    def is_still(self) -> bool:
+        """Nothing was counted since `take_changed` was asked."""
+        return not self._moved and not self._changed
+
     def settle(self) -> None:
         """Add what was counted lately to the totals, and tell the uplink."""
         settled, self._moved = self._moved, {}
