@@ -4,6 +4,8 @@ VENV := .venv
 BIN := $(VENV)/bin
 UV_VERSION := 0.13.9
 PACKAGES := dataplane controlplane
+# What is imported once more is compiled already: many tests start processes of their own.
+unexport PYTHONDONTWRITEBYTECODE
 CODE := $(wildcard dataplane controlplane tests tools manage.py)
 PYTEST := $(BIN)/pytest -q
 TEST_WORKERS ?= 2

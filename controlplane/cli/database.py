@@ -7,21 +7,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from django.core.management import CommandError, call_command
+from django.core.management import CommandError
 from django.db import DatabaseError, connections
 from django.db.backends.utils import CursorWrapper
 from django.db.migrations.loader import MigrationLoader
 
 from controlplane.cli.failing import UnusableError, said_in_a_line
-from controlplane.databases import DEFAULT, TELEMETRY, Turn, in_turn
+from controlplane.databases import DEFAULT, TELEMETRY, Turn, in_turn, migrate
 from dataplane.files import private_file
 
 
-def migrate() -> None:
-    """Both databases; the telemetry one is made anew where somebody removed it."""
+def migrate_both() -> None:
+    """The telemetry one is made anew where somebody removed it."""
     for alias in (DEFAULT, TELEMETRY):
         refuse_newer(alias)
-        call_command("migrate", database=alias, verbosity=0, interactive=False)
+        migrate(alias)
 
 
 def refuse_unusable() -> None:

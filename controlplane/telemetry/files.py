@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from django.core.management import call_command
 from django.db import connections
 
-from controlplane.databases import TELEMETRY
+from controlplane.databases import TELEMETRY, migrate
 from dataplane.files import private_database
 
 
@@ -28,7 +27,7 @@ class DatabaseFile:
         connections[TELEMETRY].close()
         if now is None or self._seen is not None or not path.stat().st_size:
             private_database(path)
-            call_command("migrate", database=TELEMETRY, verbosity=0, interactive=False)
+            migrate(TELEMETRY)
         self._seen = identity(path)
 
 

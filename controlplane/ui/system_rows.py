@@ -10,11 +10,11 @@ from pathlib import Path
 
 from django.conf import settings
 from django.db import DatabaseError, connections
-from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Count
 
 from controlplane.accounts.models import Secret
 from controlplane.alarms.models import Channel, Delivery
+from controlplane.databases import waiting_migrations
 from controlplane.fleet import running, upkeep
 from controlplane.jobs import queries as jobs
 from controlplane.telemetry.models import TelemetryGap
@@ -103,10 +103,7 @@ def _disk(_now: datetime) -> tuple[Verdict, str]:
 
 
 def _migrations(_now: datetime) -> tuple[Verdict, str]:
-    waiting = 0
-    for alias in connections:
-        executor = MigrationExecutor(connections[alias])
-        waiting += len(executor.migration_plan(executor.loader.graph.leaf_nodes()))
+    waiting = sum(waiting_migrations(alias) for alias in connections)
     if waiting:
         return FAILS, f"{plural(waiting, 'migration')} waiting: run `manage.py migrate`."
     return PASSES, "Every migration is applied."

@@ -57,7 +57,7 @@ def _reports(folder: Path) -> list[Row]:
     from controlplane.cli import database
     from tools.watching import reports
 
-    database.migrate()
+    database.migrate_both()
     found = asyncio.run(reports.rows(per_s=200, seconds=60, keeps_rows=True))
     return found + asyncio.run(reports.rows(per_s=1000, seconds=10, keeps_rows=False))
 

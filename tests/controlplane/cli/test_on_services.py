@@ -112,7 +112,9 @@ def scenario(settings: dict[str, str], simulator: Simulator, place: Path) -> Non
             sign_in(browser, one, first["admin"])
             # The session that one process opened is good in the other, on the same host name.
             assert "orchid" in browser.get(f"{other.url}/requests").text
-            assert "PostgreSQL" in browser.get(f"{other.url}/system").text
+            system = browser.get(f"{other.url}/system").text
+            assert "PostgreSQL" in system
+            assert "Every migration is applied" in system
 
 
 async def test_two_processes_that_start_at_once_are_one_deployment(

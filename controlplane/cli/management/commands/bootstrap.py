@@ -40,7 +40,7 @@ class Command(BaseCommand):
         import_module("dataplane.preflight").refuse_unusable(from_environment())
         try:
             with database.set_up_alone(ENVIRONMENT.data_dir):
-                database.migrate()
+                database.migrate_both()
                 made = bootstrap(wanted)
         except ConfigError as error:
             self.refuse(error, wanted, options)

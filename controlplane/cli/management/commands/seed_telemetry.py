@@ -27,7 +27,7 @@ class Command(BaseCommand):
         parser.add_argument("--runs", type=int, default=20_000, help="newest with component rows")
 
     def handle(self, *_args: Any, **options: Any) -> None:
-        database.migrate()
+        database.migrate_both()
         tenants = Tenant.objects.order_by("pk")
         if options["tenant"]:
             tenants = tenants.filter(slug__in=options["tenant"])

@@ -42,7 +42,7 @@ class Command(BaseCommand):
         refuse_taken_address()
         with ExitStack() as stack:
             with database.set_up_alone(ENVIRONMENT.data_dir):
-                database.migrate()
+                database.migrate_both()
                 refuse_unreadable_secrets()
                 adopt_release()
                 place = simulated.Place(ENVIRONMENT.data_dir)
