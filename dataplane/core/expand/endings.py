@@ -57,6 +57,11 @@ CALL_UNANSWERABLE = Event(
     "The call had no id, could not be read, or stood in one of several answers; it was taken out.",
     alert=True,
 )
+CALL_FETCHED = Event(
+    "call_fetched",
+    "The client fetched an answer that the provider had kept with the call in it; the call was "
+    "taken out.",
+)
 
 HANDED_OVER = (MIXED_TURN, CONTINUATION_REFUSED, CONTINUATION_FAILED, ROUND_TOO_LARGE)
 ENDINGS = (
@@ -67,6 +72,7 @@ ENDINGS = (
     ANSWER_BROKE_OFF,
     ROUNDS_SPENT,
     CALL_UNANSWERABLE,
+    CALL_FETCHED,
 )
 
 

@@ -8,7 +8,10 @@ Source: 00-start-here.md 2 (row 26).
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import NamedTuple
 
+from dataplane.core.declaration import Event
+from dataplane.core.expand import endings
 from dataplane.core.expand.plain import PlainRelay, PlainStream
 from dataplane.core.expand.raw import array_of
 from dataplane.core.expand.relay import EVENT_STREAM, JSON, Deliver, Outcome, Relay, is_answer
@@ -24,7 +27,8 @@ from dataplane.core.wire.splice import Edit, splice, string_literal
 
 MAX_HELD_BYTES = 32 << 20
 _FIRST_ERROR = 400
-_LISTS = ("output", "data")
+_ANSWER = "output"
+_LISTS = (_ANSWER, "data")
 _ALWAYS = Terms(declared=True, answers=False)
 
 
@@ -35,7 +39,7 @@ def open_fetched(status: int, content_type: str, *, shown_as: str) -> Relay:
     if is_answer(status, content_type, JSON):
         return FetchedBody(shown_as)
     if is_answer(status, content_type, EVENT_STREAM):
-        return ResponsesSplice(_ALWAYS, shown_as=shown_as)
+        return FetchedStream(_ALWAYS, shown_as=shown_as)
     return _plain(status, content_type)
 
 
@@ -66,13 +70,41 @@ class FetchedBody(Relay):
     def end_round(self, *, complete: bool) -> Deliver:
         outcome = Outcome.OK if complete else Outcome.TRUNCATED
         rest = bytes(self._held) if self._is_held else b""
-        return self._deliver(shown(rest, self._shown_as) if complete else rest, outcome)
+        if not complete:
+            return self._deliver(rest, outcome)
+        seen = shown(rest, self._shown_as)
+        return self._deliver(seen.body, outcome, endings.CALL_FETCHED if seen.had_call else None)
 
 
-def shown(body: bytes, shown_as: str) -> bytes:
+class FetchedStream(ResponsesSplice):
+    """A stream that is resumed."""
+
+    _lists_call = False
+
+    def _output(self, listed: list[bytes]) -> list[bytes]:
+        kept = super()._output(listed)
+        self._lists_call = self._lists_call or len(kept) < len(listed)
+        return kept
+
+    @property
+    def _hidden(self) -> Event | None:
+        return endings.CALL_FETCHED if self._lists_call or self._calls_us() else None
+
+
+class Shown(NamedTuple):
+    """had_call: a call of ours stood in the answer. One in a list of what the model was sent is
+    none: what became of that was told when it was answered.
+    """
+
+    body: bytes
+    had_call: bool = False
+
+
+def shown(body: bytes, shown_as: str) -> Shown:
     """The body as the client gets it: under the id that it asked by, without calls of ours and
     what answered them, and without the tool.
     """
+    had_call = False
     try:
         parts = members(body, span_of(body))
         edits = []
@@ -86,9 +118,10 @@ def shown(body: bytes, shown_as: str) -> bytes:
             kept = list(_without_answers(without_ours(listed), listed))
             if len(kept) < len(listed):
                 edits.append(Edit(parts[name].value, array_of(kept)))
+                had_call = had_call or name == _ANSWER
     except UnparseableError:
-        return body
-    return splice(body, edits)
+        return Shown(body)
+    return Shown(splice(body, edits), had_call)
 
 
 def _without_answers(kept: Sequence[bytes], listed: Sequence[bytes]) -> Iterable[bytes]:

@@ -194,6 +194,8 @@ async def test_a_call_in_an_answer_that_is_fetched_never_reaches_the_client(
     assert (begun.json()["status"], polled.status) == ("queued", "completed")
     assert [item.type for item in polled.output] == ["function_call"]
     assert "context_guru" not in begun.text + str(polled) + streamed.text
+    await served.settled()
+    assert served.stats()["recovery_endings"]["call_fetched"] == 1
 
 
 async def test_another_process_knows_which_round_ended_the_answer(

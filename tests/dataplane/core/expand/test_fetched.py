@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from dataplane.core.declaration import Event
 from dataplane.core.expand import fetched
 from dataplane.core.expand.relay import Deliver, Relay
 from dataplane.core.expand.tool import EXPAND
@@ -24,12 +25,23 @@ OUTPUT: Item = {"type": "function_call_output", "call_id": "call_1", "output": "
 
 
 def fetch(script: Script, *, streams: bool = False, shown_as: str = "", status: int = 200) -> bytes:
+    return delivered(script, streams=streams, shown_as=shown_as, status=status)[0]
+
+
+def ending_of(script: Script, *, streams: bool = False) -> str:
+    ending = delivered(script, streams=streams)[1]
+    return ending.name if ending else ""
+
+
+def delivered(
+    script: Script, *, streams: bool = False, shown_as: str = "", status: int = 200
+) -> tuple[bytes, Event | None]:
     kind = "text/event-stream" if streams else "application/json"
     relay: Relay = fetched.open_fetched(status, kind, shown_as=shown_as)
     got = b"".join(relay.feed(chunk) for chunk in script.chunks)
     ended = relay.end_round(complete=not script.cut)
     assert isinstance(ended, Deliver)
-    return got + ended.rest
+    return got + ended.rest, ended.ending
 
 
 def test_a_response_is_shown_by_the_id_that_the_client_knows_and_without_our_call() -> None:
@@ -89,3 +101,20 @@ def test_a_stream_that_is_resumed_behind_the_begin_of_our_call_does_not_name_it(
 
     assert EXPAND.encode() not in got
     assert fetch(Script([b"event: x"], cut=True), streams=True, status=500) == b"event: x"
+
+
+def test_a_call_that_is_taken_out_of_an_answer_has_its_ending() -> None:
+    ours, its = response(1, message(1, "Hi."), called(1)), response(1, called(2, "read"))
+
+    assert ending_of(Script([compact(ours)])) == "call_fetched"
+    assert ending_of(Script([compact(its)])) == ""
+    assert ending_of(Script([compact({"data": [called(1), OUTPUT]})])) == ""
+
+
+def test_a_call_in_a_stream_that_is_resumed_has_its_ending() -> None:
+    script = stream(2, message(1, "Hi."), called(1))
+    last = script.body.index(b"event: response.completed")
+
+    assert ending_of(script, streams=True) == "call_fetched"
+    assert ending_of(Script([script.body[last:]]), streams=True) == "call_fetched"
+    assert ending_of(stream(2, message(1, "Hi."), called(2, "read")), streams=True) == ""
