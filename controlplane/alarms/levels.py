@@ -6,9 +6,8 @@ Each yields a sighting for as long as its condition holds.
 from __future__ import annotations
 
 import shutil
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from datetime import datetime, timedelta
-from typing import Any
 
 from django.conf import settings
 from django.db.models import F, Max, OuterRef, Subquery
@@ -16,9 +15,10 @@ from django.db.models import F, Max, OuterRef, Subquery
 from controlplane.alarms.models import Severity
 from controlplane.alarms.sightings import Sighting
 from controlplane.alarms.windows import Window
-from controlplane.fleet import presence, running
+from controlplane.fleet import presence
 from controlplane.fleet.models import NodeAck, PublishedResource
 from controlplane.telemetry.models import NodeStream
+from controlplane.telemetry.queries import gauges_by_node
 from controlplane.telemetry.sequence import SKEW_MAX_MS
 from dataplane.core.config import resource
 
@@ -26,7 +26,6 @@ SAMPLES_MIN = 20
 FAILING, FAILING_BADLY, REFUSED, INVENTED = 0.1, 0.5, 0.1, 0.01
 RESERVE_HIGH = 0.8
 DISK_HIGH, DISK_FULL = 0.85, 0.95
-CALM_AFTER = timedelta(minutes=5)
 SILENT_MS, GONE_MS, DAY_MS = 60_000, 600_000, 86_400_000
 
 
@@ -59,36 +58,6 @@ def _parts(window: Window, now: datetime) -> Iterator[tuple[str, int, int, float
     invented = window.total("unresolved:never_minted", since=quarter)
     asked = invented + window.total("expands", since=quarter)
     yield "never_minted_rate", invented, asked, INVENTED
-
-
-class Rise:
-    """Whether a counter of the node in this process has risen within the last minutes.
-
-    For what only the node itself counts; it is zero again when the node restarts.
-    """
-
-    def __init__(self, rule: str, read: Callable[[Mapping[str, Any]], int]) -> None:
-        self._rule = rule
-        self._read = read
-        self._count: int | None = None
-        self._rose_at: datetime | None = None
-
-    def __call__(self, _counted: list[Window], now: datetime) -> Iterator[Sighting]:
-        whole = running.stats(None)
-        if whole is None:
-            return
-        count = self._read(whole)
-        rose, self._count = count - (self._count or 0), count
-        if rose > 0:
-            self._rose_at = now
-        if self._rose_at is not None and now - self._rose_at < CALM_AFTER:
-            yield Sighting(
-                rule=self._rule,
-                at=now,
-                node=str(whole.get("node", "")),
-                number=max(1, rose),
-                detail=f"{count:,} times since the node started",
-            )
 
 
 def silent(_counted: list[Window], now: datetime) -> Iterator[Sighting]:
@@ -126,18 +95,15 @@ def skewed(_counted: list[Window], now: datetime) -> Iterator[Sighting]:
 
 
 def stores(_counted: list[Window], now: datetime) -> Iterator[Sighting]:
-    """The store and the disks of the node in this process, and our own disk."""
+    """The stores and their disks, of every node that reported lately, and our own disk."""
     yield from _disk("the data directory", _used(), now)
-    whole = running.stats(None)
-    if whole is None:
-        return
-    node, store = str(whole.get("node", "")), whole.get("store", {})
-    yield from _disk(f"the store of {node}", float(store.get("disk_used_ratio", 0.0)), now)
-    ratio = _reserve(whole)
-    if ratio > RESERVE_HIGH:
-        yield Sighting(
-            rule="store_reserve_high", at=now, node=node, detail=f"{ratio:.0%} of its limits"
-        )
+    for node, said in gauges_by_node(int(now.timestamp() * 1000)).items():
+        yield from _disk(f"the store of {node}", said.get("disk_used_permille", 0) / 1000, now)
+        ratio = _reserve(said)
+        if ratio > RESERVE_HIGH:
+            yield Sighting(
+                rule="store_reserve_high", at=now, node=node, detail=f"{ratio:.0%} of its limits"
+            )
 
 
 def _used() -> float:
@@ -153,10 +119,12 @@ def _disk(name: str, ratio: float, now: datetime) -> Iterator[Sighting]:
         )
 
 
-def _reserve(stats: Mapping[str, Any]) -> float:
+def _reserve(said: Mapping[str, int]) -> float:
     """The fuller of the two limits of the store; 0 where it has none."""
     pairs = (("stash_live", "stash_capacity"), ("stash_bytes", "stash_max_bytes"))
-    return max((stats[held] / stats[most] for held, most in pairs if stats.get(most)), default=0.0)
+    return max(
+        (said.get(held, 0) / said[most] for held, most in pairs if said.get(most)), default=0
+    )
 
 
 def refusals(_counted: list[Window], now: datetime) -> Iterator[Sighting]:

@@ -112,7 +112,10 @@ RULES: dict[str, Rule] = {
             means="Originals could not be made durable, so nothing new was removed meanwhile.",
             field="store.commit_timeouts",
             clears_itself=True,
-            steps=("Look at the disk of the node: its latency, its free space, its errors.",),
+            steps=(
+                "commit_timeouts in /stats of each node says which one it is.",
+                "Look at the disk of that node: its latency, its free space, its errors.",
+            ),
         ),
         Rule(
             key="never_minted_rate",

@@ -8,9 +8,8 @@ reports left in the telemetry database, so a restart in between misses nothing.
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable, Iterator, Mapping, Set
+from collections.abc import Callable, Iterator, Set
 from datetime import UTC, datetime, timedelta
-from typing import Any
 
 from django.db import DatabaseError, transaction
 
@@ -35,9 +34,15 @@ COUNTED = (
     ("usage_unparsed", "usage_unparsed", timedelta(minutes=15)),
     ("usage_unparsed", "usage_unreadable", timedelta(minutes=15)),
     ("price_missing", "unpriced", timedelta(minutes=15)),
+    ("frozen_flips", "frozen_flips", timedelta(minutes=5)),
+    ("store_unavailable", "commit_timeouts", timedelta(minutes=5)),
     ("adjudicate_stray", "adjudicate_stray", timedelta(minutes=15)),
     *((each.name, counted_as(each.name), timedelta(minutes=15)) for each in ENDINGS if each.alert),
 )
+
+
+# What has one cause for all tenants, and is told once.
+OF_ALL = frozenset({"store_unavailable"})
 
 
 class Watch:
@@ -112,11 +117,12 @@ def rises(
     counted: list[Window], seen: dict[tuple[str, str], int], now: datetime
 ) -> Iterator[Sighting]:
     """What was counted and is not in an alarm yet; number 0 where all of it is."""
+    whole = [windows.together(counted)]
     for rule, name, clear_after in COUNTED:
-        for window in counted:
+        for window in whole if rule in OF_ALL else counted:
             total = window.total(name, since=now - windows.LONGEST)
             fresh = max(0, total - seen.get((rule, window.tenant), 0))
-            if fresh or window.total(name, since=now - clear_after):
+            if fresh or window.total(name, since=now - clear_after) > 0:
                 yield Sighting(
                     rule=rule,
                     tenant=window.tenant,
@@ -179,14 +185,6 @@ def not_said(found: list[Sighting]) -> list[Sighting]:
     ]
 
 
-def _timeouts(stats: Mapping[str, Any]) -> int:
-    return int(stats.get("store", {}).get("commit_timeouts", 0))
-
-
-def _flips(stats: Mapping[str, Any]) -> int:
-    return int(stats.get("frozen_flips", 0))
-
-
 See = Callable[[list[Window], datetime], Iterator[Sighting]]
 GAPS = {
     "batches": ("telemetry_gap", "batches {row.from_seq} to {row.to_seq}"),
@@ -204,8 +202,6 @@ DETAILS = {
 LEVELS: tuple[tuple[tuple[str, ...], See], ...] = (
     (("error_rate", "refusal_rate", "never_minted_rate"), levels.shares),
     (("store_reserve_high", "disk_high"), levels.stores),
-    (("store_unavailable",), levels.Rise("store_unavailable", _timeouts)),
-    (("frozen_flips",), levels.Rise("frozen_flips", _flips)),
     (("node_offline",), levels.silent),
     (("node_skew",), levels.skewed),
     (("node_nack",), levels.refusals),

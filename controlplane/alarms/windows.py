@@ -49,7 +49,19 @@ def windows(now: datetime) -> list[Window]:
         counts = window.minutes.setdefault(row["bucket_at"], Counter())
         counts.update(row["counts"])
         counts.update({name: row[name] for name in COLUMNS})
+    for counts in (each for window in found.values() for each in window.minutes.values()):
+        # A decision that was dropped and made again soon after is no flip.
+        counts["frozen_flips"] = counts["frozen_dropped"] - counts["frozen_repaired"]
     return list(found.values())
+
+
+def together(counted: list[Window]) -> Window:
+    """What was counted for anybody; tenant is ""."""
+    whole = Window("")
+    for window in counted:
+        for at, counts in window.minutes.items():
+            whole.minutes.setdefault(at, Counter()).update(counts)
+    return whole
 
 
 def alarmed(now: datetime) -> Counter[tuple[str, str]]:

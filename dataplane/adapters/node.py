@@ -34,7 +34,7 @@ from dataplane.adapters.request_ids import new_request_id
 from dataplane.adapters.snapshot_file import node_identity
 from dataplane.adapters.snapshots import Snapshots, Tenant
 from dataplane.adapters.stores.choice import chosen, store_set
-from dataplane.adapters.stores.tally import COUNTERS
+from dataplane.adapters.stores.tally import COUNTERS, GAUGES
 from dataplane.adapters.telemetry import Telemetry
 from dataplane.adapters.ticket import Ticket
 from dataplane.adapters.uplink import Seen, Sink, Uplink
@@ -173,12 +173,13 @@ class Node:
         return Uplink((self.node_id, self.boot_id), sink, stored=self._stored, seen=seen)
 
     def _gauges(self) -> dict[str, int]:
-        """How it is now, for the pages: the field names are those of /stats."""
-        found = {"inflight": self.inflight, "tasks": self.tasks}
+        """How it is now, for pages and alarms: the names are those of /stats, but for the disk."""
+        used = round(1000 * self.publisher.disk_used_ratio)
+        found = {"inflight": self.inflight, "tasks": self.tasks, "disk_used_permille": used}
         if self.telemetry.process.counts["all_requests"]:
             # Until then the files of a store are not looked at, and it would say 0.
             held = self.store.stats(None)
-            found |= {"stash_live": held.stash_live, "stash_capacity": held.stash_capacity}
+            found |= {name: getattr(held, name) for name in GAUGES}
         return found
 
     def _stored(self, tenant: str) -> dict[str, int]:

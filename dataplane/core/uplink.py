@@ -228,8 +228,8 @@ class Batch(msgspec.Struct, omit_defaults=True):
     dropped: rows that found no room since the batch before; their counters are in the deltas.
     claimed: requests counted since the start, those of this batch included. refused:
     pieces that `decode` left out. answers: of a node that follows nobody. uses: that are new or
-    later than reported. gauges: of the process now, by the field names of /stats. is_last: the
-    process ends in good order.
+    later than reported. gauges: of the process now, by the field names of /stats, and
+    disk_used_permille, of the disk of its originals. is_last: the process ends in good order.
     """
 
     node_id: str

@@ -22,7 +22,13 @@ from controlplane.telemetry.queries.losses import Loss, losses
 from controlplane.telemetry.queries.nodes import STATES as NODE_STATES
 from controlplane.telemetry.queries.nodes import NodeRow, nodes
 from controlplane.telemetry.queries.paging import Page
-from controlplane.telemetry.queries.processes import Gauges, gauges, turned_away, uses
+from controlplane.telemetry.queries.processes import (
+    Gauges,
+    gauges,
+    gauges_by_node,
+    turned_away,
+    uses,
+)
 from controlplane.telemetry.queries.reach import Reach, reach
 from controlplane.telemetry.queries.requests import (
     RequestFilter,
@@ -83,6 +89,7 @@ __all__ = [
     "coverage",
     "export",
     "gauges",
+    "gauges_by_node",
     "losses",
     "marker",
     "nodes",

@@ -12,7 +12,7 @@ from controlplane.telemetry.queries.living import ONLINE_MS
 from controlplane.telemetry.queries.windows import Window, now_ms
 
 # Of a store that the processes of a node share: each of them says the same of it.
-SHARED = ("stash_live", "stash_capacity")
+SHARED = ("stash_live", "stash_capacity", "stash_bytes", "stash_max_bytes", "disk_used_permille")
 REFUSED = "refused:"
 
 
@@ -26,19 +26,32 @@ class Gauges:
 
 def gauges(now: int | None = None) -> Gauges:
     """Of every process that reported lately."""
-    since = (now_ms() if now is None else now) - ONLINE_MS
     nothing: list[tuple[str, Mapping[str, int]]] = []
+    said = readable(lambda: _said(now), nothing)
+    total: Counter[str] = Counter()
+    for each in _by_node(said).values():
+        total.update(each)
+    return Gauges(dict(total), len(said))
+
+
+def gauges_by_node(now: int | None = None) -> Mapping[str, Mapping[str, int]]:
+    """Of every node that reported lately. Raises DatabaseError. now: ms."""
+    return _by_node(_said(now))
+
+
+def _said(now: int | None) -> list[tuple[str, Mapping[str, int]]]:
+    since = (now_ms() if now is None else now) - ONLINE_MS
     rows = NodeStream.objects.filter(last_at__gte=since, stopped_at=None)
-    said = readable(lambda: list(rows.values_list("node_id", "gauges")), nothing)
+    return list(rows.order_by("node_id").values_list("node_id", "gauges"))
+
+
+def _by_node(said: Iterable[tuple[str, Mapping[str, int]]]) -> Mapping[str, Counter[str]]:
     nodes: dict[str, Counter[str]] = defaultdict(Counter)
     for node, values in said:
         for name, value in values.items():
             before = nodes[node][name]
             nodes[node][name] = max(before, value) if name in SHARED else before + value
-    total: Counter[str] = Counter()
-    for each in nodes.values():
-        total.update(each)
-    return Gauges(dict(total), len(said))
+    return nodes
 
 
 def uses(principals: Iterable[str]) -> Mapping[str, CredentialUse]:

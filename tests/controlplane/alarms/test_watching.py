@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from datetime import datetime
 from typing import Any
 
@@ -21,8 +20,6 @@ from controlplane.telemetry.models import (
     TrafficBucket,
 )
 from tests.controlplane.alarms.conftest import MARKER, NOW, later, ms, request_row
-from tests.controlplane.ui.conftest import node  # noqa: F401
-from tests.fakes.node import NOTHING, FakeNode
 
 pytestmark = pytest.mark.django_db(databases=["default", "telemetry"])
 
@@ -294,14 +291,57 @@ def test_a_node_whose_clock_is_wrong_is_an_alarm_until_it_is_right(
     assert open_rules() == []
 
 
-def test_a_store_that_is_nearly_full_or_does_not_answer_is_an_alarm(
-    node: Callable[[FakeNode], None],  # noqa: F811
-    db: None,
-) -> None:
-    watching.look(NOW)
-    full = {"stash_live": 900, "stash_capacity": 1000, "store": {"commit_timeouts": 2}}
-    node(FakeNode(NOTHING | full))
+def reported(node_id: str, at: datetime, **gauges: int) -> None:
+    heard = {"first_at": ms(NOW), "last_at": ms(at), "gauges": gauges}
+    NodeStream.objects.update_or_create(node_id=node_id, boot_id="1", defaults=heard)
 
+
+@pytest.mark.parametrize(
+    "held",
+    [
+        {"stash_live": 900, "stash_capacity": 1000},
+        {"stash_live": 1, "stash_capacity": 1000, "stash_bytes": 81, "stash_max_bytes": 100},
+    ],
+)
+def test_a_store_of_any_node_that_is_nearly_full_is_an_alarm(
+    db: None, held: dict[str, int]
+) -> None:
+    reported("a", NOW, stash_live=10, stash_capacity=1000)
+    reported("b", NOW, **held)
     watching.look(later(seconds=5))
 
-    assert open_rules() == ["store_reserve_high", "store_unavailable"]
+    assert Alarm.objects.get(rule="store_reserve_high").node == "b"
+    reported("b", later(seconds=10), stash_live=10, stash_capacity=1000)
+    watching.look(later(seconds=15))
+    assert open_rules() == []
+
+
+def test_a_full_disk_of_any_node_is_an_alarm(db: None) -> None:
+    reported("b", NOW, disk_used_permille=960)
+    watching.look(later(seconds=5))
+
+    alarm = Alarm.objects.get(subject="the store of b")
+    assert (alarm.rule, alarm.severity) == ("disk_high", "critical")
+
+
+def test_a_store_that_did_not_answer_any_node_is_one_alarm(tenant: Tenant, db: None) -> None:
+    minute(tenant.uid, NOW, commit_timeouts=2)
+    minute("ten_other", NOW, commit_timeouts=1)
+    watching.look(later(seconds=5))
+    watching.look(later(seconds=10))
+
+    alarm = Alarm.objects.get()
+    assert (alarm.rule, alarm.tenant, alarm.count) == ("store_unavailable", None, 3)
+    watching.look(later(minutes=6, seconds=30))
+    assert open_rules() == []
+
+
+def test_decisions_that_were_dropped_and_not_made_again_are_an_alarm(tenant: Tenant) -> None:
+    minute(tenant.uid, NOW, frozen_dropped=2, frozen_repaired=2)
+    watching.look(later(seconds=5))
+    assert open_rules() == []
+
+    minute(tenant.uid, later(minutes=1), frozen_dropped=3, frozen_repaired=1)
+    watching.look(later(minutes=1, seconds=5))
+    alarm = Alarm.objects.get()
+    assert (alarm.rule, alarm.tenant, alarm.count) == ("frozen_flips", tenant, 2)

@@ -12,6 +12,7 @@ from dataplane.core.expand.endings import ENDINGS
 from tests.dataplane.gateway import TA, TB
 from tests.dataplane.gateway_cases.served import LONG, MASK_ALL, Serve, Served, with_output
 from tests.dataplane.telemetry.reading import replay, value
+from tests.fakes.receiver import Receiver
 
 TOP = """
 actual_baseline_tokens adjudicate_stray adjusted_saved agentdiet_call_timeout_ms agentdiet_errors
@@ -95,6 +96,21 @@ async def test_no_field_comes_or_goes_with_traffic(served: Served) -> None:
     assert after.keys() == before.keys()
     assert after["components"]["mask"].keys() == before["components"]["mask"].keys()
     assert after["components"]["mask"]["verdict"] == "acted"
+
+
+async def test_a_report_says_how_full_the_store_and_its_disk_are(serve: Serve) -> None:
+    sink = Receiver()
+    async with serve(sink=sink) as served:
+        await served.post(with_output(LONG), x_context_guru_session="s")
+        stats = await stats_of(served)
+    said = sink.batches[-1].gauges
+
+    names = ("stash_live", "stash_capacity", "stash_bytes", "stash_max_bytes")
+    assert {name: said[name] for name in names} == {name: stats[name] for name in names}
+    assert said["stash_bytes"] > 0
+    assert said["disk_used_permille"] == pytest.approx(
+        1000 * stats["store"]["disk_used_ratio"], abs=20
+    )
 
 
 async def test_a_component_that_only_looks_is_named_and_one_that_acts_is_not(
