@@ -20,6 +20,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 from typing import Any
 
+from tests.databases import migrated
 from tests.patience import PATIENCE_MS, PATIENCE_S, blocking_until
 from tests.servers import free_port
 
@@ -87,6 +88,7 @@ def bootstrapped(document: Path | None, provider: str) -> tuple[Path, str]:
     """
     folder = Path(tempfile.mkdtemp(prefix="headrace-"))
     atexit.register(shutil.rmtree, folder)
+    migrated(folder / "var")
     upstreams = [f"--upstream={dialect}={provider}" for dialect in ("anthropic", "openai")]
     options = ["--json", f"--document={document}"] if document else ["--json"]
     made = manage({**ADMIN, "HEADRACE_DATA_DIR": str(folder / "var")},

@@ -17,6 +17,7 @@ import httpx
 import pytest
 
 from tests import house
+from tests.databases import migrated
 from tests.journeys.deployment import wait_for
 from tests.patience import PATIENCE_S
 from tests.servers import free_port
@@ -47,9 +48,10 @@ def untouched(tmp_path: Path) -> Iterator[Served]:
 
 @contextlib.contextmanager
 def serving(folder: Path) -> Iterator[Served]:
-    """`make run` in an empty data directory, in which requests may name their own time."""
+    """`make run` on databases without a row, where requests may name their own time."""
     bind = f"127.0.0.1:{free_port()}"
     printed = folder / "printed"
+    migrated(folder / "var")
     environment = {
         "PATH": os.defpath,
         "HEADRACE_BIND": bind,

@@ -14,22 +14,30 @@ from django.core.management import CommandError, call_command
 
 from controlplane.accounts.models import User
 from tests.controlplane.cli.processes import ROOT, Deployment
+from tests.databases import migrated
 
 ORCHID = ("--tenant", "orchid", "--upstream", "anthropic=http://127.0.0.1:9100")
 
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Deployment:
+    migrated(tmp_path / "data")
+    return Deployment(tmp_path / "data")
+
+
+@pytest.fixture
+def nothing_yet(tmp_path: Path) -> Deployment:
+    """Without a data directory."""
     return Deployment(tmp_path / "data")
 
 
 def test_the_first_run_prints_every_secret_and_the_second_none_and_changes_nothing(
-    deployment: Deployment,
+    nothing_yet: Deployment,
 ) -> None:
     published = "SELECT type, name, version FROM fleet_publishedresource"
-    first = deployment.bootstrap(*ORCHID)
-    before = deployment.rows(published)
-    second = deployment.bootstrap(*ORCHID)
+    first = nothing_yet.bootstrap(*ORCHID)
+    before = nothing_yet.rows(published)
+    second = nothing_yet.bootstrap(*ORCHID)
 
     assert first["data_plane_key"].startswith("cg_live_")
     assert first["api_token"].startswith("cg_api_")
@@ -42,7 +50,7 @@ def test_the_first_run_prints_every_secret_and_the_second_none_and_changes_nothi
         "api_token": None,
         "base_url": "http://127.0.0.1:8000",
     }
-    assert deployment.rows(published) == before
+    assert nothing_yet.rows(published) == before
 
 
 def test_a_document_that_does_not_validate_ends_with_3_its_problems_and_nothing_saved(
@@ -59,9 +67,9 @@ def test_a_document_that_does_not_validate_ends_with_3_its_problems_and_nothing_
     assert deployment.rows("SELECT count(*) FROM accounts_user") == [(0,)]
 
 
-def test_two_that_start_at_once_agree(deployment: Deployment) -> None:
+def test_two_that_start_at_once_agree(nothing_yet: Deployment) -> None:
     command = [sys.executable, "manage.py", "bootstrap", *ORCHID, "--json"]
-    env = deployment.environment()
+    env = nothing_yet.environment()
     both = [
         subprocess.Popen(command, cwd=ROOT, env=env, stdout=subprocess.PIPE, text=True)
         for _ in range(2)
@@ -89,20 +97,20 @@ def test_people_are_told_where_to_sign_in_and_get_three_lines_to_paste(
 
 
 def test_a_snapshot_holds_one_tenant_and_every_file_is_for_its_owner_alone(
-    deployment: Deployment,
+    nothing_yet: Deployment,
 ) -> None:
-    deployment.bootstrap(*ORCHID)
-    output = deployment.data_dir / "orchid.json"
+    nothing_yet.bootstrap(*ORCHID)
+    output = nothing_yet.data_dir / "orchid.json"
     command = ("-m", "controlplane.cli.main", "snapshot", "-o", str(output), "--tenant")
-    done = deployment.run(*command, "orchid")
+    done = nothing_yet.run(*command, "orchid")
 
     assert done.returncode == 0, done.stderr
     assert "orchid" in output.read_text()
-    for path in deployment.data_dir.rglob("*"):
+    for path in nothing_yet.data_dir.rglob("*"):
         assert stat.S_IMODE(path.stat().st_mode) == (0o700 if path.is_dir() else 0o600), path
 
     output.unlink()
-    done = deployment.run(*command, "elm")
+    done = nothing_yet.run(*command, "elm")
     assert (done.returncode, output.exists()) == (1, False)
     assert "no tenant 'elm'" in done.stderr
 

@@ -16,6 +16,7 @@ import httpx
 import pytest
 
 from tests.controlplane.cli.processes import ROOT, Deployment
+from tests.databases import migrated
 from tests.patience import PATIENCE_S, blocking_until
 from tests.servers import RedisServer, free_port
 
@@ -91,6 +92,13 @@ def started(deployment: Deployment, *command: str) -> Iterator[Server]:
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Deployment:
+    return Deployment(tmp_path / "data")
+
+
+@pytest.fixture
+def prepared(tmp_path: Path) -> Deployment:
+    """One with databases, and nothing in them."""
+    migrated(tmp_path / "data")
     return Deployment(tmp_path / "data")
 
 
@@ -264,12 +272,12 @@ def test_a_wrong_setting_ends_a_command_with_one_line(
 
 
 def test_a_tenant_that_another_process_adds_is_served_by_the_running_one(
-    deployment: Deployment,
+    prepared: Deployment,
 ) -> None:
-    with started(deployment, "serve") as server:
+    with started(prepared, "serve") as server:
         server.wait_for("/readyz")
         provider = simulator_in(server.printed)
-        made = deployment.bootstrap("--tenant", "maple", "--upstream", f"anthropic={provider}")
+        made = prepared.bootstrap("--tenant", "maple", "--upstream", f"anthropic={provider}")
 
         def is_known() -> bool:
             status = server.ask(made["data_plane_key"]).status_code
@@ -279,13 +287,13 @@ def test_a_tenant_that_another_process_adds_is_served_by_the_running_one(
         blocking_until(is_known)
 
 
-def test_daphne_serves_pages_and_traffic_without_a_lifespan(deployment: Deployment) -> None:
+def test_daphne_serves_pages_and_traffic_without_a_lifespan(prepared: Deployment) -> None:
     with socket.socket() as nobody:
         nobody.bind(("127.0.0.1", 0))
         closed = f"http://127.0.0.1:{nobody.getsockname()[1]}"
-        made = deployment.bootstrap("--tenant", "orchid", "--upstream", f"anthropic={closed}")
+        made = prepared.bootstrap("--tenant", "orchid", "--upstream", f"anthropic={closed}")
 
-        with started(deployment, "runserver", "--noreload", "{bind}") as daphne:
+        with started(prepared, "runserver", "--noreload", "{bind}") as daphne:
             assert "Sign in" in daphne.wait_for("/login").text
             daphne.wait_for("/readyz")
             assert daphne.ask(made["data_plane_key"]).status_code == httpx.codes.BAD_GATEWAY

@@ -11,6 +11,7 @@ import pytest
 from controlplane.telemetry.runs import unpacked
 from dataplane.core.uplink import ComponentRow
 from tests.controlplane.cli.processes import Deployment
+from tests.databases import migrated
 
 BEFORE = (("accounts", "0001"), ("audit", "0002"))
 EVENT = (
@@ -119,8 +120,8 @@ def test_an_upgrade_packs_what_components_did_into_the_row_of_their_request(
 
 
 def test_a_server_does_not_start_on_secrets_that_it_cannot_open(tmp_path: Path) -> None:
+    migrated(tmp_path)
     deployment = Deployment(tmp_path)
-    assert deployment.run("manage.py", "migrate").returncode == 0
     with sqlite3.connect(tmp_path / "control.sqlite3") as database:
         database.execute(
             "INSERT INTO accounts_secret (uid, name, kind, ciphertext, key_id, fingerprint,"
@@ -139,8 +140,8 @@ def test_a_server_does_not_start_on_secrets_that_it_cannot_open(tmp_path: Path) 
 def test_a_server_does_not_start_on_a_database_of_a_newer_release(
     tmp_path: Path, database: str, app: str
 ) -> None:
+    migrated(tmp_path)
     deployment = Deployment(tmp_path)
-    deployment.bootstrap("--tenant", "orchid")
     with sqlite3.connect(tmp_path / f"{database}.sqlite3") as later:
         later.execute(
             "INSERT INTO django_migrations (app, name, applied) VALUES (?, '0099_later', ?)",

@@ -16,6 +16,7 @@ from celery import Celery
 from controlplane.celery import TASK
 from controlplane.jobs import registry
 from tests.controlplane.cli.processes import ROOT, Deployment
+from tests.databases import migrated
 from tests.patience import PATIENCE_S, blocking_until
 
 JOBS = ("validation_reports", "retention")
@@ -47,6 +48,7 @@ def worker(deployment: Deployment, broker: str) -> Iterator[subprocess.Popen[byt
 
 @pytest.fixture
 def deployment(tmp_path: Path) -> Deployment:
+    migrated(tmp_path)
     made = Deployment(tmp_path)
     made.bootstrap("--tenant", "orchid", "--upstream", "anthropic=http://127.0.0.1:1")
     return made
