@@ -23,7 +23,7 @@ CAPTURE_CONTENT = ENVIRONMENT.capture_content
 CSRF_TRUSTED_ORIGINS = [ENVIRONMENT.base_url]
 
 INSTALLED_APPS = [
-    "daphne",  # first: it replaces runserver by one that speaks ASGI
+    "controlplane.cli",  # first: it replaces runserver by one that speaks ASGI
     "django.contrib.auth",
     "django.contrib.contenttypes",
     "django.contrib.sessions",
@@ -43,7 +43,6 @@ INSTALLED_APPS = [
     "controlplane.telemetry",
     "controlplane.jobs",
     "controlplane.ui",
-    "controlplane.cli",
 ]
 
 MIDDLEWARE = [
