@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Iterator
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from dataplane.adapters.http import Call, RefusedError
 from dataplane.adapters.limits import BodyRoom
@@ -20,8 +19,7 @@ if TYPE_CHECKING:
     from dataplane.adapters.node import Node
 
 
-@dataclass(frozen=True, slots=True)
-class Admission:
+class Admission(NamedTuple):
     """One authenticated request inside a node. at: its instant, seconds."""
 
     call: Call

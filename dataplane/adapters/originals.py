@@ -7,7 +7,7 @@ module of dataplane.adapters.stores; one contract test runs over all of them.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from dataplane.core.effects import (
     Commit,
@@ -104,8 +104,7 @@ class Touch:
     since: float
 
 
-@dataclass(frozen=True, slots=True)
-class Cached:
+class Cached(NamedTuple):
     """An answer reported cache tokens. at: when its upstream request started, seconds."""
 
     scope: Scope

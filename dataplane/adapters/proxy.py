@@ -15,8 +15,9 @@ from typing import TYPE_CHECKING
 
 from dataplane.adapters import chains, logs, recovering
 from dataplane.adapters.client_answer import ClientAnswer
-from dataplane.adapters.http import Call, Decoder, DisconnectedError, RefusedError
+from dataplane.adapters.http import Call, Decoder, RefusedError
 from dataplane.adapters.kept import Warm
+from dataplane.adapters.leaving import while_there
 from dataplane.adapters.observing import Job
 from dataplane.adapters.originals import Cached
 from dataplane.adapters.ticket import Ticket
@@ -69,12 +70,7 @@ class Proxy:
             await _refuse_stored_state(call, body)
         carrying = _Carrying(self, ticket, body)
         try:
-            async with asyncio.TaskGroup() as group:
-                watch = group.create_task(_leave_when_gone(call))
-                await carrying.run()
-                watch.cancel()
-        except* DisconnectedError:
-            raise DisconnectedError from None
+            await while_there(call, carrying.run)
         finally:
             carrying.conclude()
         if carrying.refused is not None:
@@ -91,12 +87,6 @@ async def _refuse_stored_state(call: Call, body: bytes) -> None:
         named = await asyncio.to_thread(stored_state.named_in, body)
     if named:
         raise RefusedError("server_state_forbidden", detail=f"The request names {named}.")
-
-
-async def _leave_when_gone(call: Call) -> None:
-    """End the request with its client: stop paying for an answer that nobody will read."""
-    await call.until_disconnect()
-    raise DisconnectedError
 
 
 class _Carrying:
@@ -241,7 +231,7 @@ class _Carrying:
         exchange = self._exchange
         assert exchange is not None  # noqa: S101  only an exchange bypasses by this name
         lineage = outgoing.identity.thread
-        asked = replace(exchange.asked, thread_of=lambda _, __: lineage, captures=False)
+        asked = exchange.asked._replace(thread_of=lambda _, __: lineage, captures=False)
         plan = self._ticket.plan.enforcing
         self._observer.offer(Job(asked, plan, outgoing.body, exchange.previous))
 

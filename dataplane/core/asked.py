@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from typing import NamedTuple
 
 from dataplane.core.lineage import MAIN, Prints
 from dataplane.core.resend import FREE, Restraint
@@ -11,8 +11,7 @@ from dataplane.core.session import ONLY_IDS, SessionKeys
 from dataplane.core.wire.message import Dialect
 
 
-@dataclass(frozen=True, slots=True)
-class Asked:
+class Asked(NamedTuple):
     """What a request says outside its body.
 
     at: seconds, the instant that everything in this request is decided by. force_model: the

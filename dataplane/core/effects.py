@@ -11,7 +11,7 @@ import enum
 import hashlib
 from collections.abc import Generator
 from dataclasses import dataclass, field
-from typing import Any, Literal, TypeVar
+from typing import Any, Literal, NamedTuple, TypeVar
 
 T = TypeVar("T")
 # How far a text that was asked back stays verbatim: in its session; in every session of the tenant;
@@ -19,8 +19,7 @@ T = TypeVar("T")
 Reach = Literal["session", "tenant", "auto"]
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(NamedTuple):
     """Whose state is meant: everything the store keeps is under a tenant, then a key's session.
 
     tenant: tenant id, "" in single-tenant mode. principal: the subject of the credential, which

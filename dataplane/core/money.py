@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from decimal import Decimal, InvalidOperation
 from fractions import Fraction
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from dataplane.core import catalogue
 from dataplane.core.config.resource import ModelPrice
@@ -21,6 +21,7 @@ _TOKENS_PER_PRICE = 1_000_000
 # Within these every product with a count of tokens has fewer digits than a decimal holds.
 _LARGEST_USD = 10**6
 _SMALLEST_USD = Decimal("1e-12")
+LOOKUPS_MAX = 1024  # names of models that a card remembers to have looked up
 _LONG_WRITE_FACTOR = 2  # of the input price, where a card states no 1-hour write
 _DATED = re.compile(r"[-@](?:\d{8}|\d{4}-\d{2}-\d{2})\Z")
 
@@ -154,8 +155,7 @@ class Priced:
     source: str
 
 
-@dataclass(frozen=True, slots=True)
-class Sale:
+class Sale(NamedTuple):
     """What a listed price depends on beside the model. address: of the upstream. at: seconds.
 
     prompt: input tokens of the request, of the largest of its rounds.
@@ -187,11 +187,19 @@ class PriceCard:
             priced = Priced(entry, price, rates_of(price), source)
             name = entry.lower()
             (prefixes if name.endswith("*") else self._exact)[name.removesuffix("*")] = priced
+        self._found: dict[str, Priced | None] = {}
         self._prefixes = sorted(prefixes.items(), key=lambda pair: -len(pair[0]))
 
     def find(self, model: str) -> Priced | None:
         """The entry that prices this model, None when the card does not know it."""
-        name = model.lower()
+        if model in self._found:
+            return self._found[model]
+        if len(self._found) >= LOOKUPS_MAX:
+            self._found.clear()
+        found = self._found[model] = self._look_up(model.lower())
+        return found
+
+    def _look_up(self, name: str) -> Priced | None:
         exact = self._exact.get(name) or self._exact.get(undated(name))
         if exact is not None:
             return exact

@@ -16,8 +16,7 @@ from dataplane.core.report import RunReport
 from dataplane.core.wire.message import Message
 
 
-@dataclass(frozen=True, slots=True)
-class Conditions:
+class Conditions(NamedTuple):
     """What this request allows. persists: originals can be kept. recoverable: the model can ask
     for one on this very request. recovered: ids of the calls that did. stopped: the operator lets
     nothing new be removed. replay_only: the session's past does not. verbatim: SHA-256 (hex) of

@@ -37,12 +37,12 @@ async def test_case_138_a_ping_restarts_the_clock_of_the_thread_and_is_no_turn(
 
 
 async def test_a_ping_restarts_the_clock_of_the_alias_too(store: Store) -> None:
-    named = replace(ALICE, alias="derived")
+    named = ALICE._replace(alias="derived")
     await turn(store, scope=named, at=NOW)
 
     await store.touch_turn(Touch(named, NOW + 280, since=NOW))
 
-    previous = (await turn(store, scope=replace(ALICE, session="derived"))).previous
+    previous = (await turn(store, scope=ALICE._replace(session="derived"))).previous
     assert previous is not None
     assert previous.at == NOW + 280
 
@@ -51,7 +51,7 @@ async def test_a_ping_restarts_the_clock_of_the_alias_too(store: Store) -> None:
     "wanted",
     [
         pytest.param(Touch(ALICE, NOW + 280, since=NOW - 1), id="another turn came after"),
-        pytest.param(Touch(replace(ALICE, thread="a:1"), NOW + 280, since=NOW), id="thread"),
+        pytest.param(Touch(ALICE._replace(thread="a:1"), NOW + 280, since=NOW), id="thread"),
         pytest.param(Touch(ELSEWHERE, NOW + 280, since=NOW), id="tenant"),
         pytest.param(Touch(BOB, NOW + 280, since=NOW), id="session"),
     ],
@@ -107,7 +107,7 @@ async def test_a_thread_whose_answer_was_cached_is_known_as_such(store: Store) -
 
     assert await cached_at(store, at=NOW + 10) == NOW
     assert await cached_at(store, at=NOW + 20) == NOW
-    assert await cached_at(store, scope=replace(ALICE, thread="a:1"), at=NOW + 30) is None
+    assert await cached_at(store, scope=ALICE._replace(thread="a:1"), at=NOW + 30) is None
     assert await cached_at(store, scope=ELSEWHERE, at=NOW + 30) is None
 
 
@@ -122,13 +122,13 @@ async def test_the_latest_cached_answer_counts_and_never_an_earlier_one(store: S
 async def test_a_conversation_that_comes_under_two_names_is_cached_under_both(
     store: Store,
 ) -> None:
-    named = replace(ALICE, alias="derived")
+    named = ALICE._replace(alias="derived")
     await turn(store, scope=named, at=NOW)
 
     store.note_cached(Cached(named, NOW))
 
     async def is_noted() -> bool:
-        return await cached_at(store, scope=replace(ALICE, session="derived")) == NOW
+        return await cached_at(store, scope=ALICE._replace(session="derived")) == NOW
 
     await eventually(is_noted)
 

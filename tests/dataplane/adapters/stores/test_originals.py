@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from dataplane.adapters.originals import Store
@@ -277,7 +275,7 @@ async def test_a_tenant_that_shares_its_originals_opens_them_to_all_its_keys(
 
     shared = await store.recall(Recall(BOB, marker("text"), NOW, shared=True))
     elsewhere = await store.recall(
-        Recall(replace(BOB, tenant="globex"), marker("text"), NOW, shared=True)
+        Recall(BOB._replace(tenant="globex"), marker("text"), NOW, shared=True)
     )
 
     assert shared.original == b"text"

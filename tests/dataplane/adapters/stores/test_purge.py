@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-from dataclasses import replace
 from pathlib import Path
 
 from dataplane.adapters.originals import Purged, Store
@@ -91,7 +90,7 @@ async def test_a_view_no_longer_owns_what_was_purged_with_another_session(store:
 async def test_a_session_of_the_same_name_of_another_key_is_not_purged_with_it(
     store: Store,
 ) -> None:
-    namesake = replace(BOB, session=ALICE.session)
+    namesake = BOB._replace(session=ALICE.session)
     await turn(store, scope=namesake, messages=4)
     await freeze(store, "text", scope=namesake)
     await freeze(store, "text")
@@ -108,7 +107,7 @@ async def test_a_session_of_the_same_name_of_another_key_is_not_purged_with_it(
 async def test_a_session_that_was_never_seen_is_purged_without_effect(store: Store) -> None:
     await freeze(store, "text")
 
-    assert await store.purge_session(replace(ALICE, session="unknown")) == Purged(0, 0, 0)
+    assert await store.purge_session(ALICE._replace(session="unknown")) == Purged(0, 0, 0)
     assert (await recall(store, marker("text"))).original == b"text"
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 
 import pytest
 
@@ -37,9 +36,9 @@ from tests.dataplane.adapters.stores.builders import (
 
 
 ASKED = content_key("some text")
-HERE = replace(ALICE, thread="a:1")
-BESIDE = replace(ALICE, session="s3")
-NAMESAKE = replace(BOB, session=ALICE.session)
+HERE = ALICE._replace(thread="a:1")
+BESIDE = ALICE._replace(session="s3")
+NAMESAKE = BOB._replace(session=ALICE.session)
 DAY_S = 86_400
 
 
@@ -77,7 +76,7 @@ async def test_what_two_sessions_asked_back_within_a_day_is_kept_in_the_tenant(
 
     assert await kept_in(store, third) == [True]
     assert await kept_in(store, third, ALICE, reach="session") == [False, True]
-    assert await kept_in(store, replace(third, tenant="globex")) == [False]
+    assert await kept_in(store, third._replace(tenant="globex")) == [False]
 
 
 async def test_two_sessions_that_asked_on_different_days_keep_it_for_themselves(

@@ -9,7 +9,6 @@ import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -262,8 +261,8 @@ async def test_a_turn_that_the_store_did_not_record_still_moves_the_boundary(
 async def test_a_turn_that_was_not_recorded_counts_although_its_alias_has_moved_on(
     tmp_path: Path,
 ) -> None:
-    mine = replace(ALICE, alias="same beginning")
-    other = replace(mine, session="s3")
+    mine = ALICE._replace(alias="same beginning")
+    other = mine._replace(session="s3")
     async with opened(tmp_path) as store:
         await turn(store, scope=mine, messages=2)
         with locked(tmp_path), impatient(store):
