@@ -58,8 +58,8 @@ def ingest(batch: Batch, *, received_at: int) -> bool:
 
 def remove_node(node_id: str, *, by: Actor | None) -> None:
     """A node that left and does not come back; what it reported stays in every figure."""
+    NodeStream.objects.filter(node_id=node_id).delete()  # first, as this database may be away
     forget_node(node_id, by=by)
-    NodeStream.objects.filter(node_id=node_id).delete()
 
 
 def _note_answers(batch: Batch) -> None:

@@ -27,7 +27,6 @@ STATES = {
     "offline": Verdict("offline", "offline", "watch"),
     "left": Verdict("left", "offline", "quiet"),
 }
-GONE = frozenset({"offline", "left"})
 ELSEWHERE = Verdict("not in its bundle", "offline", "quiet")
 KINDS = {
     resource.TENANT: "tenant",
@@ -66,7 +65,7 @@ def node_rows(found: Sequence[NodeRow], here: Mapping[str, Any], now_ms: int) ->
 
 def _row(node: NodeRow, here: Mapping[str, Any], now_ms: int) -> Shown:
     is_here = here.get("node") == node.node_id
-    is_gone = node.state in GONE
+    is_gone = node.is_gone
     draining = is_here and bool(here.get("draining"))
     waited = node.oldest_unacked_at
     return Shown(
@@ -109,9 +108,9 @@ def _seen(last_ms: int | None, now_ms: int) -> Figure:
 
 def headline_of(found: Sequence[NodeRow]) -> str:
     """It always says its denominator."""
-    online = [node for node in found if node.state not in GONE]
+    online = [node for node in found if not node.is_gone]
     synced = [node for node in online if node.state == "synced"]
-    gone = Counter(node.state for node in found if node.state in GONE)
+    gone = Counter(node.state for node in found if node.is_gone)
     said = f"{len(synced)} of {plural(len(online), 'online node')} synced"
     return "; ".join([said, *(f"{number} {state}" for state, number in sorted(gone.items()))]) + "."
 

@@ -23,7 +23,7 @@ from controlplane.telemetry.queries.windows import now_ms
 from controlplane.ui.access import deployment_scope
 from controlplane.ui.asking import Crumb, Question, ask
 from controlplane.ui.frame import PersonRequest, page
-from controlplane.ui.node_rows import GONE, headline_of, node_rows, resource_rows
+from controlplane.ui.node_rows import headline_of, node_rows, resource_rows
 from controlplane.ui.panels import notes_of
 from dataplane.core.config import resource
 
@@ -72,8 +72,7 @@ def remove(request: PersonRequest, node: str) -> HttpResponse:
     found = next((row for row in telemetry.nodes() if row.node_id == node), None)
     if found is None:
         raise Http404
-    is_gone = found.state in GONE
-    if request.method == "POST" and is_gone:
+    if request.method == "POST" and found.is_gone:
         remove_node(node, by=request.user)
         messages.success(request, f"The node {node} is removed.", "ok")
         return redirect(HERE)
@@ -82,7 +81,7 @@ def remove(request: PersonRequest, node: str) -> HttpResponse:
         lede="It is no longer listed, and nothing waits for it. What it reported stays in every "
         "figure. If it is heard again, it is listed again.",
         act="Remove the node",
-        already="" if is_gone else "It is online; stop it first.",
+        already="" if found.is_gone else "It is online; stop it first.",
         crumbs=(Crumb("Nodes", reverse(HERE)), Crumb(node, reverse("ui:node", args=[node]))),
         leave=reverse("ui:node", args=[node]),
         here=HERE,

@@ -19,6 +19,7 @@ from dataplane.core.config import resource
 
 STALE_MS = 10_000
 SKEW_MS = 30_000
+GONE = frozenset({"offline", "left"})
 STATES = ("synced", "pending", "stale", "nacked", "apart", "unsaid", "offline", "left")
 Name = tuple[str, str]  # type and name of a resource
 
@@ -48,6 +49,11 @@ class NodeRow:
     dropped: int
     missing: int
     problems: Sequence[str] = field(default=())
+
+    @property
+    def is_gone(self) -> bool:
+        """No process of it reported lately."""
+        return self.state in GONE
 
 
 @dataclass(frozen=True, slots=True)

@@ -18,8 +18,10 @@ from controlplane.api import limits
 from controlplane.audit.models import AuditEvent
 from controlplane.configs.models import IdempotencyRecord
 from controlplane.prices.actions import ensure_card
+from controlplane.telemetry import queries as telemetry
 from tests.controlplane.api.conftest import Caller, sent
 from tests.controlplane.conftest import PASSWORD
+from tests.controlplane.ui.watched import a_stream
 
 # ---- what is shown once -----------------------------------------------------------------------
 
@@ -306,3 +308,41 @@ def test_a_refused_request_changes_nothing(
     sent(ci, "POST", f"/tenants/{tenant.uid}/keys", {"label": "late"})
 
     assert not DataPlaneKey.objects.exists()
+
+
+# ---- nodes ------------------------------------------------------------------------------------
+
+
+def test_a_node_that_left_is_removed_and_the_trail_says_by_whom(
+    manager: User, caller: Caller
+) -> None:
+    a_stream("node-a", last_at=1)
+    a_stream("node-b", last_at=1, stopped_at=1)
+
+    answers = [sent(caller(manager), "DELETE", f"/nodes/node-{name}") for name in "ab"]
+
+    assert [answer.status_code for answer in answers] == [204, 204]
+    assert list(telemetry.nodes()) == []
+    events = AuditEvent.objects.filter(action="node.remove")
+    assert {(each.actor_label, each.object_label) for each in events} == {
+        (f"{manager.email} (ci)", "node-a"), (f"{manager.email} (ci)", "node-b"),
+    }  # fmt: skip
+
+
+def test_a_node_that_is_online_is_not_removed(manager: User, caller: Caller) -> None:
+    a_stream("node-a")
+
+    refused = sent(caller(manager), "DELETE", "/nodes/node-a")
+
+    assert (refused.status_code, refused.json()["code"]) == (409, "conflict.state")
+    assert [row.node_id for row in telemetry.nodes()] == ["node-a"]
+
+
+def test_removing_a_node_is_done_or_is_not(manager: User, caller: Caller) -> None:
+    a_stream("node-a", last_at=1)
+
+    tried = sent(caller(manager), "DELETE", "/nodes/node-a?dry_run=true")
+    unknown = sent(caller(manager), "DELETE", "/nodes/node-x")
+
+    assert (tried.status_code, unknown.status_code) == (422, 404)
+    assert [row.node_id for row in telemetry.nodes()] == ["node-a"]

@@ -39,6 +39,7 @@ from controlplane.configs.documents import document_of
 from controlplane.configs.plans import Proposal, make_plan
 from controlplane.configs.presets import Beginning, create_preset
 from controlplane.prices.actions import ensure_card
+from controlplane.telemetry.models import NodeStream
 from tests.controlplane.conftest import person
 from tests.controlplane.sites import two_organisations
 
@@ -119,6 +120,7 @@ LINES: dict[str, tuple[tuple[int, ...], Any]] = {
     "GET /price-cards/{card}": (LISTS, None),
     "POST /price-cards": (managers(MADE), PRICES),
     "POST /price-cards/{card}/activate": (managers(MADE), WHY),
+    "DELETE /nodes/{node}": (managers(EMPTY), None),
     "GET /audit": (TRAIL, None),
     "GET /audit/verify": (TRAIL, None),
     "GET /audit/export": (TRAIL, None),
@@ -176,7 +178,8 @@ LISTED = ("/tenants", "/documents", "/presets", "/schema", "/organisations", "/t
           "/secrets", "/audit", "/audit/export",
           "/requests/export", "/me/tokens")  # fmt: skip
 KEYS = count()
-OTHERS = {"pre": "name", "person": "person", "inv": "invitation", "key": "key", "bind": "binding"}
+OTHERS = {"pre": "name", "person": "person", "inv": "invitation", "key": "key", "bind": "binding",
+          "node": "node_id"}  # fmt: skip
 BY_UID = ("ten", "doc", "ver", "plan", "org", "tok", "sec", "up", "card", "ses")
 NAMES = {**dict.fromkeys(BY_UID, "uid"), **OTHERS}
 
@@ -234,6 +237,7 @@ def deployed(tenant: Tenant, elsewhere: Organisation) -> Site:
     for name, user in people.items():
         _, plaintext = issue_token(user, "ci", user)
         clients[name] = Client(headers={"authorization": f"Bearer {plaintext}"})
+    NodeStream.objects.create(node_id="node-gone", boot_id="b", first_at=1, last_at=1)
     places = {**documents_of(tenant, people["admin"]), **accounts_of(tenant, people["admin"])}
     return Site(clients, places)
 
@@ -278,6 +282,7 @@ def accounts_of(tenant: Tenant, admin: User) -> dict[str, str]:
         "up": spare.uid,
         "card": ensure_card().uid,
         "ses": machine.session.uid,
+        "node": "node-gone",
     }
 
 
