@@ -12,7 +12,7 @@ from pathlib import Path
 
 import psutil
 
-from tools.bench import passing, scenarios, streams
+from tools.bench import holding, passing, scenarios, streams
 from tools.bench.scenarios import Row, servers
 
 SCENARIOS = (
@@ -22,6 +22,7 @@ SCENARIOS = (
     scenarios.compaction,
     streams.beside_large_bodies,
     streams.beside_one_result,
+    holding.holding,
     scenarios.store_commits,
     scenarios.telemetry,
     scenarios.saving,

@@ -46,10 +46,10 @@ def agent_body(*, outputs: int, size: int, seed: int = 1, streams: bool = False)
     return json.dumps(body, ensure_ascii=False).encode()
 
 
-def one_result_body(size: int) -> bytes:
+def one_result_body(size: int, *, seed: int = 5) -> bytes:
     """A Messages request whose one large tool output of `size` characters is not the newest."""
     short = json.loads(agent_body(outputs=2, size=100, seed=5))
-    short["messages"][2]["content"][0]["content"] = output_text(size, seed=5)
+    short["messages"][2]["content"][0]["content"] = output_text(size, seed=seed)
     return json.dumps(short, ensure_ascii=False).encode()
 
 
