@@ -13,12 +13,12 @@ from django.db import transaction
 
 from controlplane.audit.actions import Actor, Subject, record
 from controlplane.fleet.actions import DEFAULT, publish
-from controlplane.prices.entries import Entry, amount, models_of, packaged
+from controlplane.prices.entries import Entry, amount, models_of
 from controlplane.prices.models import Price, PriceCard
 from controlplane.prices.queries import card_in_force
 from dataplane.core.config import resource
 
-PACKAGED = "The card that a new deployment starts with"
+EMPTY = "A new deployment starts without lines of its own"
 
 
 class StaleCardError(Exception):
@@ -55,8 +55,8 @@ def save_card(
 
 @transaction.atomic
 def ensure_card() -> PriceCard:
-    """The card in force; the packaged one as the first version of a new deployment."""
-    return card_in_force() or save_card(packaged(), PACKAGED, None)
+    """The card in force; an empty one as the first version of a new deployment."""
+    return card_in_force() or save_card([], EMPTY, None)
 
 
 def _row(card: PriceCard, entry: Entry) -> Price:

@@ -9,7 +9,6 @@ from decimal import Decimal, InvalidOperation
 
 from dataplane.core.config.resource import ModelPrice
 from dataplane.core.money import PriceCard, PriceError
-from dataplane.core.prices import DEFAULT_PRICES
 
 CACHE_READ = Decimal("0.1")  # of the input price, where a card states none
 CACHE_WRITE = Decimal("1.25")
@@ -85,20 +84,3 @@ def text_of(price: Decimal) -> str:
 
 def _tier(text: str, derived: Decimal) -> Decimal:
     return amount(text) if text.strip() else derived
-
-
-def packaged() -> list[Entry]:
-    """The card that a new deployment starts from."""
-    return [
-        Entry(
-            match=match,
-            input=price.input,
-            output=price.output,
-            cache_read=price.cache_read,
-            cache_write=price.cache_write_5m,
-            cache_write_1h=price.cache_write_1h or "",
-            window=price.window,
-            cache_minimum=price.cache_minimum,
-        )
-        for match, price in DEFAULT_PRICES.items()
-    ]

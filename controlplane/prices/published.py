@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from controlplane.prices.entries import models_of, packaged
+from controlplane.prices.entries import models_of
 from controlplane.prices.queries import card_in_force, entries_of
 from dataplane.core.config import resource
 
 
 def prices_body(_name: str) -> bytes:
     card = card_in_force()
-    models = models_of(entries_of(card) if card else packaged())
+    models = models_of(entries_of(card)) if card else {}
     return resource.encode(resource.PricesBody(models, card.version if card else 0))

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from decimal import Decimal
 
-from controlplane.prices.entries import Entry, models_of, packaged, text_of
+from controlplane.prices.entries import Entry, models_of, text_of
 from controlplane.prices.models import Price, PriceCard
 from dataplane.core import money
 
@@ -25,7 +25,7 @@ class Found:
 
 
 def card_in_force() -> PriceCard | None:
-    """The newest version; None before the first, while the packaged card is in force."""
+    """The newest version; None before the first, while the list of the release prices all."""
     return PriceCard.objects.first()
 
 
@@ -39,7 +39,7 @@ def entries_of(card: PriceCard) -> list[Entry]:
 
 def entries_in_force() -> list[Entry]:
     card = card_in_force()
-    return entries_of(card) if card else packaged()
+    return entries_of(card) if card else []
 
 
 def find(model: str) -> Found:

@@ -53,7 +53,7 @@ def prices(request: PersonRequest) -> HttpResponse:
 
 
 def _version(wanted: str) -> PriceCard | None:
-    """Http404 for a version that never was; None while the packaged card is in force."""
+    """Http404 for a version that never was; None before the first."""
     if not wanted:
         return queries.card_in_force()
     found = PriceCard.objects.filter(version=whole(wanted, None)).first()

@@ -12,7 +12,6 @@ import aiohttp
 import msgspec
 
 from dataplane.core.money import PriceCard, Rates, Sale, cost
-from dataplane.core.prices import DEFAULT_PRICES
 from dataplane.core.wire.usage import Usage
 from dataplane.replay.answers import count_in, error_of, usage_of
 from dataplane.replay.bodies import Style, body
@@ -158,4 +157,4 @@ def tenant_headers(target: Target) -> dict[str, str]:
 def rates(model: str, usage: Usage | None) -> Rates | None:
     """As delivered, now; None for a model that nobody lists."""
     sale = Sale(at=time.time(), prompt=usage.prompt if usage else 0)
-    return PriceCard(DEFAULT_PRICES).rates(model, sale)
+    return PriceCard({}).rates(model, sale)

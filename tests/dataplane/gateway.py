@@ -21,7 +21,6 @@ from dataplane.core.config import resource
 from dataplane.core.config.check import check
 from dataplane.core.config.layers import Context
 from dataplane.core.config.resource import Envelope, Resource
-from dataplane.core.prices import DEFAULT_PRICES
 from dataplane.server import GuardedProtocol
 from dataplane.settings import Settings
 from tests.patience import PATIENCE_MS, until
@@ -69,9 +68,7 @@ def resources(
         digest = hashlib.sha256(spec.key.encode()).hexdigest()
         shards[digest[0]].append((digest, spec.kind, spec.uid, spec.principal))
     found = [_sealed(resource.NODE, "default", resource.encode(resource.NodeBody(upstreams)))]
-    found.append(
-        _sealed(resource.PRICES, "default", resource.encode(resource.PricesBody(DEFAULT_PRICES)))
-    )
+    found.append(_sealed(resource.PRICES, "default", resource.encode(resource.PricesBody({}))))
     found += [
         _sealed(resource.AUTH_INDEX, digit, resource.encode(entries))
         for digit, entries in shards.items()

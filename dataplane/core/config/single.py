@@ -17,7 +17,6 @@ from dataplane.core.config.layers import Context
 from dataplane.core.config.problems import ConfigError
 from dataplane.core.config.resolve import Effective
 from dataplane.core.config.resource import Envelope, Resource
-from dataplane.core.prices import DEFAULT_PRICES
 
 TENANT = ""
 _LABEL = "local"
@@ -37,7 +36,7 @@ def resources(text: str, upstreams: Mapping[str, str], version: int) -> list[Res
     ]
     bodies: list[tuple[str, str, bytes]] = [
         (resource.NODE, "default", resource.encode(resource.NodeBody(known))),
-        (resource.PRICES, "default", resource.encode(resource.PricesBody(DEFAULT_PRICES))),
+        (resource.PRICES, "default", resource.encode(resource.PricesBody({}))),
         (resource.AUTH_INDEX, "0", resource.encode([])),
         (resource.TENANT, TENANT, resource.encode(_tenant(checked.effective, known))),
     ]

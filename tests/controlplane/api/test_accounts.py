@@ -177,18 +177,18 @@ def test_a_longer_list_of_upstreams_takes_no_more_queries(manager: User, caller:
 
 
 def test_an_earlier_price_card_comes_back_as_a_new_version(manager: User, caller: Caller) -> None:
-    ci, packaged = caller(manager), ensure_card()
+    ci, first = caller(manager), ensure_card()
     entry = {"match": "m-*", "input": "1", "output": "2.5"}
     wanted = {"message": "our own", "entries": [entry]}
 
     own = sent(ci, "POST", "/price-cards", wanted, if_match='"p1"').json()
     match = sent(ci, "GET", "/price-cards/match?model=m-9").json()
-    path = f"/price-cards/{packaged.uid}/activate"
+    path = f"/price-cards/{first.uid}/activate"
     back = sent(ci, "POST", path, {"message": "as before"}, if_match='"p2"').json()
 
     assert (own["version"], own["entries"][0]["output"]) == (2, "2.5")
     assert match == {"model": "m-9", "match": "m-*", "how": "longest match"}
-    assert (back["version"], back["content_hash"]) == (3, packaged.content_hash)
+    assert (back["version"], back["content_hash"]) == (3, first.content_hash)
 
 
 @pytest.mark.parametrize("price", ["-1", "1e3", "1.0000000001", "x"])

@@ -18,11 +18,10 @@ from controlplane.fleet import queries as fleet
 from controlplane.fleet.actions import publish_deployment
 from controlplane.prices import queries
 from controlplane.prices.actions import StaleCardError, ensure_card, save_card
-from controlplane.prices.entries import Entry, amount, models_of, packaged, price_of, text_of
+from controlplane.prices.entries import Entry, amount, models_of, price_of, text_of
 from controlplane.prices.models import Price, PriceCard
 from dataplane.core.config import resource
-from dataplane.core.money import PriceError, rates_of
-from dataplane.core.prices import DEFAULT_PRICES
+from dataplane.core.money import PriceError
 
 HAIKU = Entry(match="claude-haiku-*", input="0.80", output="4")
 
@@ -33,20 +32,25 @@ def published() -> dict[str, resource.ModelPrice]:
     return msgspec.json.decode(found.body, type=resource.PricesBody).models
 
 
-def test_the_packaged_card_is_the_first_version_and_means_what_it_says(db: None) -> None:
+def test_a_new_deployment_leaves_every_price_to_the_list(db: None) -> None:
+    publish_deployment(by="test")
+    before = published()
     card = ensure_card()
 
     assert (card.version, ensure_card()) == (1, card)
-    assert published().keys() == DEFAULT_PRICES.keys()
-    for name, price in published().items():
-        assert rates_of(price) == rates_of(DEFAULT_PRICES[name])
+    assert queries.entries_in_force() == []
+    assert before == published() == {}
+    assert queries.find("claude-sonnet-5").how == "listed"
 
 
-def test_before_the_first_version_the_packaged_card_is_published(db: None) -> None:
-    publish_deployment(by="test")
+def test_a_deployment_that_began_with_a_line_of_its_own_keeps_it(db: None) -> None:
+    """Earlier releases saved one for claude-sonnet-5 as the first version."""
+    line = Entry(match="claude-sonnet-5", input="2", output="10", cache_read="0.2")
+    card = save_card([line], "The card that a new deployment starts with", None)
 
-    assert queries.card_in_force() is None
-    assert published().keys() == DEFAULT_PRICES.keys()
+    assert ensure_card() == card
+    assert published().keys() == {"claude-sonnet-5"}
+    assert queries.find("claude-sonnet-5").how == "entry"
 
 
 def test_a_saved_card_is_in_force_and_the_earlier_one_is_kept(manager: User) -> None:
@@ -88,7 +92,7 @@ def test_a_wrong_number_refuses_the_whole_card(manager: User, tier: str, wrong: 
         save_card([HAIKU, wrong_entry], "x", manager)
 
     assert PriceCard.objects.count() == 1
-    assert published().keys() == DEFAULT_PRICES.keys()
+    assert published() == {}
 
 
 @pytest.mark.parametrize("match", ["", "*", "a b", "a*b", "a**", "x" * 121, "<b>"])
@@ -118,10 +122,6 @@ def test_a_price_keeps_its_value_in_its_shortest_spelling(price: Decimal) -> Non
     assert "E" not in text.upper()
 
 
-def test_the_packaged_card_is_valid() -> None:
-    assert models_of(packaged())
-
-
 def test_a_model_can_be_tried_on_the_card_in_force(manager: User) -> None:
     save_card([HAIKU, Entry(match="claude-sonnet-5", input="2", output="10")], "x", manager)
 
@@ -140,7 +140,7 @@ def test_a_model_can_be_tried_on_the_card_in_force(manager: User) -> None:
     ("model", "field"), [(PriceCard, "message"), (Price, "note")], ids=["card", "price"]
 )
 def test_a_card_is_written_once(db: None, model: Any, field: str) -> None:
-    ensure_card()
+    save_card([HAIKU], "one", None)
 
     with pytest.raises(DatabaseError, match="written once"), transaction.atomic():
         model.objects.update(**{field: "changed"})

@@ -147,5 +147,6 @@ def test_an_earlier_version_is_read_and_an_unknown_one_is_absent(
     save_card([NANO], "later", None)
     client = browser(viewer)
 
-    assert "claude-sonnet" in client.get("/prices?version=1").content.decode()
+    assert "The card is empty" in client.get("/prices?version=1").content.decode()
+    assert "The card is empty" not in client.get("/prices").content.decode()
     assert client.get("/prices?version=9").status_code == 404

@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from dataplane.core.config.resource import ModelPrice
 from dataplane.core.money import PriceCard, PriceError, Sale, cost, rates_of, saving
-from dataplane.core.prices import DEFAULT_PRICES
 
 
 @dataclass(frozen=True)
@@ -24,7 +23,10 @@ class Billed:
     output: int = 0
 
 
-SONNET = DEFAULT_PRICES["claude-sonnet-5"]
+# As 02 section 8.1 has it.
+SONNET = ModelPrice(
+    input="2", cache_read="0.20", cache_write_5m="2.50", cache_write_1h="4", output="10"
+)
 RATES = rates_of(SONNET)
 
 
@@ -53,9 +55,13 @@ def test_a_request_costs_its_tiers_times_their_rates(usage: Billed, usd: str) ->
     assert cost(usage, RATES) == Decimal(usd)
 
 
+def test_the_list_of_the_release_has_the_prices_that_the_golden_numbers_rest_on() -> None:
+    assert PriceCard({}).rates("claude-sonnet-5", Sale()) == RATES
+
+
 def test_an_unknown_usage_or_price_costs_an_unknown_amount_not_nothing() -> None:
     """08-case-A-06"""
-    card = PriceCard(DEFAULT_PRICES)
+    card = PriceCard({})
 
     assert cost(Billed(fresh_input=3), card.rates("claude-unlisted-77", Sale())) is None
     assert cost(None, card.rates("claude-sonnet-5", Sale())) is None
