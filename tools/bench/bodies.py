@@ -53,6 +53,14 @@ def one_result_body(size: int, *, seed: int = 5) -> bytes:
     return json.dumps(short, ensure_ascii=False).encode()
 
 
+def json_result_body(size: int, *, seed: int) -> bytes:
+    """The same with a JSON document as a tool writes it, indented."""
+    short = json.loads(agent_body(outputs=2, size=100, seed=5))
+    rows = [{"id": seed + n, "name": f"row {n}", "values": [n, 1.5]} for n in range(size // 110)]
+    short["messages"][2]["content"][0]["content"] = json.dumps(rows, indent=2)
+    return json.dumps(short, ensure_ascii=False).encode()
+
+
 def plain_body(size: int) -> bytes:
     """A request of about `size` bytes without tools."""
     content = output_text(size, seed=7)

@@ -39,9 +39,14 @@ ALREADY_COMPACT = Gate(
 _JSON_SPACE = " \t\r\n"
 _SMALLEST_EMBEDDED_BYTES = 64
 _PIECE_CHARS = 1 << 18
+_DEEPEST = 16  # levels that are written member by member
+_UNEVEN = 4  # so many times its share of an object a member may well be
 _PRIVATE_USE = range(0xE000, 0xF900)
 _SURROGATE = re.compile("[\ud800-\udfff]")
 _sorted = msgspec.json.Encoder(order="sorted")
+
+
+Members = dict[str, object] | list[object]
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -147,11 +152,15 @@ def _descend(document: JsonText) -> Gate | None:
 
 
 class JsonText:
-    """One parsed document. A number is kept as its text behind a mark that occurs nowhere else."""
+    """One parsed document. A number is kept as its text behind a mark that occurs nowhere else.
 
-    def __init__(self, value: object, mark: str) -> None:
+    size: characters of the document as it was written.
+    """
+
+    def __init__(self, value: object, mark: str, size: int) -> None:
         self.value = value
-        self._mark = mark
+        self._number = re.compile(f'"{mark}([^"]*)"')
+        self._size = size
 
     @classmethod
     def parse(cls, text: str) -> JsonText | None:
@@ -170,12 +179,12 @@ class JsonText:
             )
         except (ValueError, RecursionError):
             return None
-        return cls(value, mark)
+        return cls(value, mark, len(text))
 
     def compact(self) -> str:
         """The document without white space, keys sorted by code point, numbers as written."""
-        marked = _literal(self.value)
-        return re.sub(f'"{self._mark}([^"]*)"', r"\1", marked)
+        marked = literal_pieces(self.value, self._size)
+        return "".join(self._number.sub(r"\1", piece) for piece in marked)
 
     def embedded(self) -> list[tuple[str, str]]:
         """Name and decoded value of the fields that may hold a JSON document of their own."""
@@ -187,6 +196,42 @@ class JsonText:
             and _is_json_shaped(inner)
             and len(_literal(inner).encode()) >= _SMALLEST_EMBEDDED_BYTES
         ]
+
+
+def literal_pieces(value: object, size: int, depth: int = 0) -> Iterator[str]:
+    """The literal of a value in pieces of about _PIECE_CHARS, each of whole members.
+
+    One call over all of a long document would hold the interpreter for long. size: characters of
+    the value, about.
+    """
+    if size <= _PIECE_CHARS or not isinstance(value, dict | list) or depth == _DEEPEST:
+        yield _literal(value)
+        return
+    at_once = len(value) * _PIECE_CHARS // size
+    opening, closing = "{}" if isinstance(value, dict) else "[]"
+    yield opening
+    separator = ""
+    for part in _parts(value, max(1, at_once)):
+        yield separator
+        separator = ","
+        if at_once:
+            yield _literal(part)[1:-1]
+            continue
+        if isinstance(part, dict):
+            yield _literal(next(iter(part))) + ":"
+        (child,) = part.values() if isinstance(part, dict) else part
+        yield from literal_pieces(child, min(size, _UNEVEN * size // len(value)), depth + 1)
+    yield closing
+
+
+def _parts(value: Members, at_once: int) -> Iterator[Members]:
+    """So many members at a time, those of an object in the order of their names."""
+    names = sorted(value) if isinstance(value, dict) else []
+    for start in range(0, len(value), at_once):
+        if isinstance(value, list):
+            yield value[start : start + at_once]
+        else:
+            yield {name: value[name] for name in names[start : start + at_once]}
 
 
 def _literal(value: object) -> str:

@@ -20,6 +20,7 @@ from dataplane.core.components.format import (
     Outcomes,
     compact,
     decide,
+    literal_pieces,
 )
 from dataplane.core.content import Content
 from dataplane.core.declaration import Gate
@@ -225,3 +226,18 @@ def test_the_compact_text_is_the_same_document_number_for_number(
 def test_a_wrong_block_is_refused(block: dict[str, object]) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(block, Config)
+
+
+documents = st.recursive(
+    st.none() | st.booleans() | st.text(max_size=5),
+    lambda inner: st.lists(inner, max_size=6) | st.dictionaries(st.text(max_size=4), inner),
+    max_leaves=30,
+)
+
+
+@given(documents, st.integers(0, 60))
+def test_a_long_document_in_pieces_is_the_document(document: object, doublings: int) -> None:
+    """size: up to where each member is a piece of its own."""
+    whole = json.dumps(document, ensure_ascii=False, separators=(",", ":"), sort_keys=True)
+
+    assert "".join(literal_pieces(document, 1 << doublings)) == compact(whole)
