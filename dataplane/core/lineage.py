@@ -135,6 +135,7 @@ def prints_of(messages: Sequence[Message]) -> Prints:
         stated = running + message.role.value.encode() + said
         running = hashlib.blake2b(stated, digest_size=_DIGEST_BYTES).digest()
         found.append(running)
+        anew = anew or message.sums_up
         if message.role is Role.USER:
             head = head or running
             anew = anew or message.content.utf8.startswith(SUMMARIES)

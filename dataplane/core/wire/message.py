@@ -48,7 +48,8 @@ class Message:
     content: its text, text blocks joined without a separator. rewritable: every block is text.
     locate: the byte span of the JSON value that holds the text, or None for a message whose
     text is never rewritten; asked only when the text changes. call_id: which tool call a tool
-    output answers, and call: what is known of that one.
+    output answers, and call: what is known of that one. sums_up: it stands, sealed by the provider,
+    for what came before.
     """
 
     role: Role
@@ -57,6 +58,7 @@ class Message:
     locate: Callable[[], Span] | None = None
     call_id: str = ""
     call: ToolCall = NOBODYS
+    sums_up: bool = False
 
 
 @dataclass(slots=True)

@@ -15,6 +15,8 @@ from dataplane.core.wire.pieces import NOTHING, text_of, text_or_none
 from dataplane.core.wire.spans import ARRAY, STRING, Span, elements_in, members, opening
 
 OUTPUTS = frozenset({"function_call_output", "custom_tool_call_output"})
+# The second is its earlier name, the third what Codex has for one that it keeps by itself.
+_SUMMARIES = frozenset({"compaction", "compaction_summary", "context_compaction"})
 _TAKES = frozenset({"function_call", "custom_tool_call"})
 
 
@@ -88,7 +90,7 @@ def messages_of(body: bytes, span: Span, calls: Calls) -> list[Message]:
         calls[item.call_id] = ToolCall(name_of(item.name), taken, caller_of(item.caller))
     if item.type in {None, "", "message"}:
         return [Message(_ROLES.get(item.role or "", Role.USER), Content(_text(item.content)))]
-    return [Message(Role.ASSISTANT, Content(""))]
+    return [Message(Role.ASSISTANT, Content(""), sums_up=item.type in _SUMMARIES)]
 
 
 def _outputs(body: bytes, span: Span, item: _Item) -> Iterator[Message]:

@@ -193,3 +193,62 @@ async def test_an_agent_that_begins_anew_with_a_summary_is_counted_as_a_reset(se
         await served.post(json.dumps(anew).encode(), x_context_guru_session="s")
 
         assert (before, served.stats()["compaction_resets"]) == (0, 1)
+
+
+# As Codex 0.171 sends them, texts shortened; it names its session in a header of its own.
+CODEX_SETS_OUT: list[dict[str, Any]] = [
+    {"type": "message", "role": role, "content": [{"type": "input_text", "text": text}]}
+    for role, text in (
+        ("developer", "You are a coding agent running in the Codex CLI."),
+        ("developer", "<permissions instructions>"),
+        ("user", "<environment_context>"),
+        ("user", "Count, and say when it is done."),
+    )
+]
+CODEX_CALLED: list[dict[str, Any]] = [
+    {"type": "function_call", "call_id": "c1", "name": "exec_command", "arguments": "{}"},
+    {"type": "function_call_output", "call_id": "c1", "output": "Output:\n1\n2\n3\n"},
+]
+CODEX_ASKS = "You are performing a CONTEXT CHECKPOINT COMPACTION."
+CODEX_SUMMARY = (
+    "Another language model started to solve this problem and produced a summary of its thinking "
+    "process. They counted."
+)
+
+
+def said(text: str) -> dict[str, Any]:
+    return {"type": "message", "role": "user", "content": [{"type": "input_text", "text": text}]}
+
+
+SEALED = {"type": "compaction", "encrypted_content": "gAAAAABo"}
+
+
+@pytest.mark.parametrize(
+    "anew",
+    [
+        pytest.param([*CODEX_SETS_OUT, said(CODEX_SUMMARY)], id="a summary of its own"),
+        pytest.param([CODEX_SETS_OUT[3], SEALED], id="an item of the provider"),
+        pytest.param([SEALED, said("go on")], id="such an item alone"),
+        pytest.param(
+            [{**SEALED, "type": "compaction_summary"}, said("go on")], id="its earlier name"
+        ),
+    ],
+)
+async def test_codex_that_compacts_is_counted_as_a_reset_once(
+    serve: Serve, anew: list[dict[str, Any]]
+) -> None:
+    async with serve(MASK_ALL) as served:
+        counted = []
+        for history in (
+            CODEX_SETS_OUT,
+            [*CODEX_SETS_OUT, *CODEX_CALLED],
+            [*CODEX_SETS_OUT, *CODEX_CALLED, said(CODEX_ASKS)],
+            anew,
+            [*anew, *CODEX_CALLED],
+        ):
+            body = json.dumps({"model": "gpt-5.6", "store": False, "input": history}).encode()
+            answer = await served.post(body, path="/v1/responses", session_id="01a23087-0274")
+            assert answer.status_code == 200
+            counted.append(served.stats()["compaction_resets"])
+
+        assert counted == [0, 0, 0, 1, 1]
