@@ -59,7 +59,18 @@ class Turn:
         ]
 
 
-@dataclass(frozen=True)
+# Neither of these has a repr: asyncio.run makes one of what it returns, megabytes of it, twice.
+
+
+@dataclass(frozen=True, repr=False)
+class Around:
+    """A run around the pipeline. asked: the body of each turn, byte for byte the agent's."""
+
+    run: Run
+    asked: list[bytes]
+
+
+@dataclass(frozen=True, repr=False)
 class Replayed:
     """A whole run. sources: original by marker id, as GET /expand gives it to the session."""
 
@@ -84,21 +95,26 @@ class Replayed:
         return usage.cache_read
 
 
-async def replay(
-    state_dir: Path, recording: Recording, document: str, dialect: Dialect = "anthropic"
-) -> Replayed:
-    """Send every turn at its recorded time, once through the pipeline and once around it."""
-    style = Style(dialect, MODELS[dialect])
+async def replay_around(
+    state_dir: Path, recording: Recording, document: str, dialect: Dialect
+) -> Around:
+    """Send every turn at its recorded time around the pipeline of this document."""
     async with _node(state_dir, document) as (url, simulator):
-        run = await _send(url, recording, style, bypass=False)
+        run = await _send(url, recording, Style(dialect, MODELS[dialect]), bypass=True)
+        return Around(run, [request.body for request in simulator.requests])
+
+
+async def replay(
+    state_dir: Path, recording: Recording, document: str, dialect: Dialect, around: Around
+) -> Replayed:
+    """Send every turn at its recorded time through the pipeline."""
+    async with _node(state_dir, document) as (url, simulator):
+        run = await _send(url, recording, Style(dialect, MODELS[dialect]), bypass=False)
         got = [request.body for request in simulator.requests]
-        simulator.clear()
-        without = await _send(url, recording, style, bypass=True)
-        asked = [request.body for request in simulator.requests]
-        turns = list(_turns(recording, asked, got))
+        turns = list(_turns(recording, around.asked, got))
         ids = {id_ for turn in turns for p in turn.positions for id_ in marker.find(p.got)}
         sources = await _expanded(url, ids, STARTED_AT + recording.turns[-1].at)
-    return Replayed(turns, run, without, sources)
+    return Replayed(turns, run, around.run, sources)
 
 
 @contextlib.asynccontextmanager

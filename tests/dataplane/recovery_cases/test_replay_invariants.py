@@ -6,6 +6,8 @@ Cases are named by recording, pipeline and dialect. `pytest -s` prints what each
 from __future__ import annotations
 
 import asyncio
+import functools
+from collections.abc import Callable
 from itertools import product
 from pathlib import Path
 
@@ -17,7 +19,13 @@ from dataplane.replay.importer import load
 from dataplane.replay.outcome import totals
 from tests import house
 from tests.dataplane.gateway_cases.served import MASK_ALL
-from tests.dataplane.recovery_cases.replayed import Replayed, Turn, replay
+from tests.dataplane.recovery_cases.replayed import (
+    Around,
+    Replayed,
+    Turn,
+    replay,
+    replay_around,
+)
 
 SESSIONS = sorted((house.ROOT / "tests/data/sessions").glob("*.json"))
 TRAJECTORIES = sorted((house.ROOT / "tests/data/trajectories").glob("*.traj"))
@@ -56,14 +64,32 @@ def replays() -> dict[Case, Replayed]:
     return {}
 
 
+@pytest.fixture(scope="module")
+def around_of(tmp_path_factory: pytest.TempPathFactory) -> Callable[[Path, Dialect], Around]:
+    """A run around the pipeline is the same whatever document it goes around."""
+
+    @functools.cache
+    def made(path: Path, dialect: Dialect) -> Around:
+        state_dir = tmp_path_factory.mktemp("around")
+        return asyncio.run(replay_around(state_dir, load(path), DOCUMENTS["all"], dialect))
+
+    return made
+
+
 @pytest.fixture
 def replayed(
-    request: pytest.FixtureRequest, replays: dict[Case, Replayed], tmp_path: Path
+    request: pytest.FixtureRequest,
+    replays: dict[Case, Replayed],
+    around_of: Callable[[Path, Dialect], Around],
+    tmp_path: Path,
 ) -> Replayed:
     case: Case = request.param
     if case not in replays:
         path, document, dialect = case
-        replays[case] = asyncio.run(replay(tmp_path, load(path), DOCUMENTS[document], dialect))
+        around = around_of(path, dialect)
+        replays[case] = asyncio.run(
+            replay(tmp_path, load(path), DOCUMENTS[document], dialect, around)
+        )
         print_figures(case, replays[case])
     return replays[case]
 
