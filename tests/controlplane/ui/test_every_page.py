@@ -4,18 +4,24 @@ from __future__ import annotations
 
 import json
 import re
+from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
+from django.db import transaction
+from django.http import HttpResponseBase
 from django.template.loader import render_to_string
 from django.test import Client
+from pytest_django import DjangoDbBlocker
 
-from controlplane.accounts.actions import issue_key
-from controlplane.accounts.models import Tenant, User
+from controlplane.accounts.actions import create_organisation, create_tenant, issue_key
+from controlplane.accounts.models import Membership, Tenant, User
 from controlplane.accounts.upstreams import create_upstream
+from controlplane.configs.actions import ensure_server_default
 from controlplane.fleet import running
 from controlplane.static_files import FOREVER
+from tests.controlplane.conftest import BOTH, person
 from tests.controlplane.ui.conftest import Browser
 from tests.fakes.node import NOTHING, FakeNode, busy
 
@@ -53,14 +59,58 @@ PATHS = (
     "/docs/errors/config.removed_key",
 )
 TEMPLATES = Path(__file__).resolve().parents[3] / "templates"
+# Whichever test is chosen, the databases are the tests' own.
+pytestmark = pytest.mark.django_db
+
+
+@dataclass(frozen=True)
+class Site:
+    """pages: the text of every page, empty and with traffic. led_to: what the addresses that they
+    link are answered with.
+    """
+
+    pages: dict[str, str]
+    led_to: dict[str, HttpResponseBase]
+
+
+@pytest.fixture(scope="module")
+def site(django_db_setup: None, django_db_blocker: DjangoDbBlocker) -> Site:
+    """Made once, and taken out of the databases again: no test here changes anything."""
+    with (
+        django_db_blocker.unblock(),
+        transaction.atomic(using="default"),
+        transaction.atomic(using="telemetry"),
+    ):
+        made = visited()
+        for alias in BOTH:
+            transaction.set_rollback(True, using=alias)
+    return made
 
 
 @pytest.fixture
-def pages(browser: Browser, admin: User, tenant: Tenant) -> dict[str, str]:
-    """The text of every page, empty and with traffic."""
+def pages(site: Site) -> dict[str, str]:
+    return site.pages
+
+
+def visited() -> Site:
+    ensure_server_default()
+    organisation = create_organisation(name="Acme", slug="acme", by=None)
+    tenant = create_tenant(organisation, slug="orchid", by=None)
+    client = Client()
+    client.force_login(person(Membership.Role.ADMIN, organisation))
+    pages = shown(client, tenant)
+    links = {link for page in pages.values() for link in re.findall(r'href="([^"]*)"', page)}
+    inside = {link for link in links - {"#main"} if link.startswith("/") or "#" in link}
+    return Site(pages, {path: client.get(path) for path in map(without_fragment, inside)})
+
+
+def without_fragment(link: str) -> str:
+    return link.partition("#")[0]
+
+
+def shown(client: Client, tenant: Tenant) -> dict[str, str]:
     create_upstream(name="claude", dialect="anthropic", base_url="https://api.example", by=None)
     key, _ = issue_key(tenant, "laptop", None)
-    client = browser(admin)
     found = {}
     for name, stats in (("no node", None), ("empty", NOTHING), ("busy", busy())):
         if stats:
@@ -88,33 +138,30 @@ def test_no_page_asks_another_host_for_anything(pages: dict[str, str]) -> None:
         assert hosts <= {"testserver"}, name
 
 
-def test_every_link_of_ours_leads_somewhere(
-    pages: dict[str, str], browser: Browser, admin: User
-) -> None:
-    client = browser(admin)
-    links = {link for page in pages.values() for link in re.findall(r'href="(/[^"]*)"', page)}
+def test_every_link_of_ours_leads_somewhere(site: Site) -> None:
+    links = {link for page in site.pages.values() for link in re.findall(r'href="(/[^"]*)"', page)}
 
+    assert links
     for link in links:
-        path = link.partition("#")[0]
+        path = without_fragment(link)
         if path.startswith("/static/"):
-            assert client.get(path)["cache-control"] == FOREVER, link
+            assert site.led_to[path]["cache-control"] == FOREVER, link
         else:
-            assert client.get(path).status_code in {200, 302}, link
+            assert site.led_to[path].status_code in {200, 302}, link
 
 
-def test_every_fragment_that_a_link_names_is_on_the_page_it_leads_to(
-    pages: dict[str, str], browser: Browser, admin: User
-) -> None:
-    client = browser(admin)
-    links = {link for page in pages.values() for link in re.findall(r'href="([^"]*#[^"]*)"', page)}
+def test_every_fragment_that_a_link_names_is_on_the_page_it_leads_to(site: Site) -> None:
+    pages = site.pages.values()
+    links = {link for page in pages for link in re.findall(r'href="([^"]*#[^"]*)"', page)}
 
+    assert links - {"#main"}
     for link in links - {"#main"}:
         path, _, fragment = link.partition("#")
         if path.endswith("/img/icons.svg"):
-            symbols = client.get(path).content.decode()
+            symbols = site.led_to[path].getvalue().decode()
             assert f'id="{fragment}"' in symbols
         else:
-            assert f'id="{fragment}"' in client.get(path).content.decode(), link
+            assert f'id="{fragment}"' in site.led_to[path].getvalue().decode(), link
 
 
 def test_every_page_has_one_title_one_main_and_ids_that_are_its_own(pages: dict[str, str]) -> None:
