@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import socket
+import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager
 from enum import IntEnum
 from typing import Any
 
 from django.core.management import call_command
-from django.db import connections
+from django.db import DatabaseError, connections
 from django.db.migrations.executor import MigrationExecutor
 from django.db.models import Model
 
@@ -57,6 +59,7 @@ class Turn(IntEnum):
     REPORTS = 0x68720001
     SET_UP = 0x68720002
     ATTEMPTS = 0x68720003
+    SIMULATED = 0x68720004
 
 
 def take_turn(turn: Turn, alias: str) -> None:
@@ -91,3 +94,25 @@ def in_turn(turn: Turn, alias: str) -> Iterator[None]:
             yield
         finally:
             cursor.execute("SELECT pg_advisory_unlock(%s)", [turn.value])
+
+
+class HeldByHost:
+    """A turn that one process of each host takes on a server's database, for as long as it lives:
+    the connection of its own ends with it.
+    """
+
+    def __init__(self, turn: Turn, alias: str) -> None:
+        self._key = [turn.value, zlib.crc32(socket.gethostname().encode()) - (1 << 31)]
+        self._connection = connections[alias].copy()
+        self._connection.inc_thread_sharing()  # taken on one thread, waited for on another
+
+    def take(self) -> bool:
+        """False while another process of this host has it, or the database is away."""
+        try:
+            with self._connection.cursor() as cursor:
+                cursor.execute("SELECT pg_try_advisory_lock(%s, %s)", self._key)
+                (is_taken,) = cursor.fetchone()
+        except DatabaseError:
+            self._connection.close()
+            return False
+        return bool(is_taken)

@@ -13,10 +13,14 @@ import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import Protocol
 from urllib.parse import urlsplit
+
+from django.db import connections
 
 from controlplane.accounts.models import TenantUpstream, Upstream
 from controlplane.accounts.upstreams import UpstreamTerms, create_upstream, move_upstream
+from controlplane.databases import DEFAULT, HeldByHost, Turn
 from dataplane.files import private_file
 
 HOST = "127.0.0.1"
@@ -24,18 +28,39 @@ DIALECTS = ("anthropic", "openai")
 START_S = 10
 STOP_S = 5
 LOOK_AGAIN_S = 0.05
+ASK_AGAIN_S = 1
 PR_SET_PDEATHSIG = 1
 
 
-class Place:
-    """Whose turn it is to run the provider of a data directory: the lock ends with its process."""
+class Place(Protocol):
+    """Whose turn it is to run the provider of a deployment: the lock ends with its process."""
+
+    is_ours: bool
+
+    def take(self) -> bool:
+        """False while another server runs it."""
+        ...
+
+    def wait(self) -> None:
+        """Until the server that runs it has ended."""
+        ...
+
+
+def place_of(data_dir: Path) -> Place:
+    """Servers with folders of their own may be one deployment, on one database."""
+    if connections[DEFAULT].vendor == "postgresql":
+        return OnServer()
+    return InFolder(data_dir)
+
+
+class InFolder:
+    """Of the servers on one data directory."""
 
     def __init__(self, data_dir: Path) -> None:
         self._lock = private_file(data_dir / "simulated.lock").open("w")
         self.is_ours = False
 
     def take(self) -> bool:
-        """False while another server runs it."""
         try:
             fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except BlockingIOError:
@@ -44,9 +69,24 @@ class Place:
         return True
 
     def wait(self) -> None:
-        """Until the server that runs it has ended."""
         fcntl.flock(self._lock, fcntl.LOCK_EX)
         self.is_ours = True
+
+
+class OnServer:
+    """Of the servers of one host on one database: the loopback address is each host's own."""
+
+    def __init__(self) -> None:
+        self._turn = HeldByHost(Turn.SIMULATED, DEFAULT)
+        self.is_ours = False
+
+    def take(self) -> bool:
+        self.is_ours = self._turn.take()
+        return self.is_ours
+
+    def wait(self) -> None:
+        while not self.take():
+            time.sleep(ASK_AGAIN_S)
 
 
 def name_of(dialect: str) -> str:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import base64
 import re
+import signal
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,7 +17,7 @@ import pytest
 
 from dataplane.simulator import Simulator
 from tests.controlplane.cli.processes import Deployment
-from tests.controlplane.cli.test_serving import Server, started
+from tests.controlplane.cli.test_serving import Server, key_in, simulator_in, started
 from tests.dataplane.core.build import anthropic_body
 from tests.on_postgres import urls
 from tests.patience import PATIENCE_MS, PATIENCE_S, blocking_until
@@ -121,3 +122,23 @@ async def test_two_processes_that_start_at_once_are_one_deployment(
     services: dict[str, str], simulator: Simulator, tmp_path: Path
 ) -> None:
     await asyncio.to_thread(scenario, services, simulator, tmp_path)
+
+
+def test_two_folders_on_one_database_leave_the_simulated_provider_where_it_is(
+    services: dict[str, str], tmp_path: Path
+) -> None:
+    one, other = (Deployment(tmp_path / name, **services) for name in ("one", "other"))
+    with started(one, "serve") as first:
+        first.wait_for("/readyz")
+        key = key_in(first.printed)
+        assert ask(first, key, LONG) == httpx.codes.OK
+
+        with started(other, "serve") as second:
+            second.wait_for("/readyz")
+            assert "simulated provider ready" not in second.printed
+            assert [ask(each, key, LONG) for each in (second, first)] == [httpx.codes.OK] * 2
+            # It takes over when the one that runs it ends, however that ends.
+            first.stop(signal.SIGKILL)
+            blocking_until(lambda: "simulated provider ready" in second.printed)
+            assert simulator_in(second.printed) == simulator_in(first.printed)
+            blocking_until(lambda: ask(second, key, LONG) == httpx.codes.OK)

@@ -45,7 +45,7 @@ class Command(BaseCommand):
                 database.migrate_both()
                 refuse_unreadable_secrets()
                 adopt_release()
-                place = simulated.Place(ENVIRONMENT.data_dir)
+                place = simulated.place_of(ENVIRONMENT.data_dir)
                 port = simulated_port(place)
                 self.stdout.write(greeting(options["tenant"], port), ending="\n\n")
             if port is not None:
