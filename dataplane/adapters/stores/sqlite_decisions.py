@@ -14,15 +14,16 @@ from typing import NamedTuple
 from dataplane.adapters.originals import StoreLimits
 from dataplane.adapters.stores import retention
 from dataplane.adapters.stores.cipher import SealedError, key_id_of
-from dataplane.adapters.stores.retention import BATCHED
+from dataplane.adapters.stores.retention import BATCHED, Fill
 from dataplane.adapters.stores.sqlite_writer import Transaction, fill_of
 from dataplane.core.effects import FrozenDecision
 
 FROZEN = "frz"
-# A decision's replacement, and whether it was lost.
+# A decision's replacement, whether it was lost, and how full the store is (Fill).
 _KNOWN = """
 SELECT (SELECT replacement FROM frozen WHERE session = ?1 AND component = ?2 AND k = ?3),
-  EXISTS(SELECT 1 FROM lost WHERE session = ?1 AND component = ?2 AND k = ?3)
+  EXISTS(SELECT 1 FROM lost WHERE session = ?1 AND component = ?2 AND k = ?3),
+  payloads, bytes, pinned, overflow, kept FROM tally
 """
 _DROP = "DELETE FROM frozen WHERE session = ? AND component = ? AND k = ?"
 _FIND_AGAIN = "DELETE FROM lost WHERE session = ? AND component = ? AND k = ?"
@@ -96,15 +97,17 @@ def freeze(tx: Transaction, session: str, decision: FrozenDecision, limits: Stor
     transaction or before.
     """
     name = (session, decision.component, decision.decision_key)
-    known, was_lost = tx.execute(_KNOWN, name).fetchone()
+    known, was_lost, *held = tx.execute(_KNOWN, name).fetchone()
+    fill = Fill(*held)
     if known is not None:
         if _in_clear(tx, name, known) == decision.replacement:
             return
         tx.execute(_DROP, name)
+        fill = fill_of(tx)
     if was_lost:
         tx.execute(_FIND_AGAIN, name)
         tx.happened["frozen_repaired"] += 1
-    pinned = retention.admits_pin(limits, fill_of(tx))
+    pinned = retention.admits_pin(limits, fill)
     frozen = tx.execute(
         "INSERT INTO frozen(session, component, k, replacement, pinned) VALUES(?, ?, ?, ?, ?)",
         (*name, tx.cipher.seal_text(FROZEN, place_of(*name), decision.replacement), pinned),
@@ -144,7 +147,7 @@ def take_back(tx: Transaction, session: str, decisions: Iterable[FrozenDecision]
     """Forget decisions that became durable too late: their request went out without them."""
     for decision in decisions:
         name = (session, decision.component, decision.decision_key)
-        known, _ = tx.execute(_KNOWN, name).fetchone()
+        known = tx.execute(_KNOWN, name).fetchone()[0]
         if known is not None and _in_clear(tx, name, known) == decision.replacement:
             tx.execute(_DROP, name)
     _outdate(tx, session)

@@ -18,11 +18,16 @@ from dataplane.adapters.stores import retention, sqlite_decisions
 from dataplane.adapters.stores.answers import Landed, Lookup
 from dataplane.adapters.stores.cipher import PLAIN, Cipher, SealedError
 from dataplane.adapters.stores.packing import Kept, looked_up, pack, unpack
-from dataplane.adapters.stores.retention import BATCHED
+from dataplane.adapters.stores.retention import BATCHED, Fill
 from dataplane.adapters.stores.sqlite_writer import SWEEP_ROWS, Transaction, fill_of
 from dataplane.core.effects import Commit, Committed, Found, Payload, Recall, Refused
 
 _LEDGER_TRIM_ROWS = 500
+# Whether the id was ever minted, what is held under it, and how full the store is (Fill).
+_STATE = """
+SELECT ledger.k IS NOT NULL, sha, size, touched, expires, payloads, bytes, pinned, overflow, kept
+FROM tally LEFT JOIN ledger ON ledger.k = ?1 LEFT JOIN stash ON stash.k = ?1
+"""
 _KEEP = """
 INSERT INTO kept(session, k, at) VALUES(?, ?, ?)
 ON CONFLICT(session, k) DO UPDATE SET at = max(at, excluded.at)
@@ -82,25 +87,23 @@ def _stash(
     renewed: dict[str, float],
 ) -> Refused | None:
     at, id_ = wanted.at, payload.marker_id
-    was_minted, *row = tx.execute(
-        "SELECT ledger.k IS NOT NULL, sha, size, touched, expires FROM (SELECT ? AS wanted) "
-        "LEFT JOIN ledger ON ledger.k = wanted LEFT JOIN stash ON stash.k = wanted",
-        (id_,),
-    ).fetchone()
-    sha, size, touched, expires = row
+    row = tx.execute(_STATE, (id_,)).fetchone()
+    was_minted, sha, size, touched, expires = row[:5]
+    fill = Fill(*row[5:])
     if sha is not None and not BATCHED.is_live(expires, at):
         _expire(tx, [id_], at)
-        sha = None
+        sha, fill = None, fill_of(tx)
     if sha is None:
-        if not payload.renews and not _has_room(tx, len(payload.original), at, limits):
+        if not payload.renews and not _has_room(tx, fill, len(payload.original), at, limits):
             tx.happened["stash_refused"] += 1
             return Refused.FULL
         tx.happened["stash_revived"] += bool(was_minted or payload.renews)
-        _insert(tx, payload, at, limits)
+        _insert(tx, wanted, payload, limits)
         renewed[id_] = at
-    elif size != len(payload.original) or sha != payload.digest:
+        return None
+    if size != len(payload.original) or sha != payload.digest:
         return Refused.COLLISION
-    elif BATCHED.renewal_is_due(touched, at, limits.original_ttl_s):
+    if BATCHED.renewal_is_due(touched, at, limits.original_ttl_s):
         renew(tx, [id_], at, limits)
         renewed[id_] = at
     owner = (id_, wanted.scope.principal, wanted.scope.session_key)
@@ -112,28 +115,24 @@ def _holds(tx: Transaction, marker_id: str) -> bool:
     return tx.execute("SELECT 1 FROM stash WHERE k = ?", (marker_id,)).fetchone() is not None
 
 
-def _has_room(tx: Transaction, size: int, at: float, limits: StoreLimits) -> bool:
+def _has_room(tx: Transaction, fill: Fill, size: int, at: float, limits: StoreLimits) -> bool:
     if size > limits.max_payload_bytes:
         return False
-    if retention.admits_payload(limits, fill_of(tx), size):
+    if retention.admits_payload(limits, fill, size):
         return True
     collect(tx, at, limits)
     return retention.admits_payload(limits, fill_of(tx), size)
 
 
-def _insert(tx: Transaction, payload: Payload, at: float, limits: StoreLimits) -> None:
-    id_ = payload.marker_id
+def _insert(tx: Transaction, wanted: Commit, payload: Payload, limits: StoreLimits) -> None:
+    """The bytes, the facts, the line of the ledger and the owner."""
+    id_, at, scope = payload.marker_id, wanted.at, wanted.scope
     packed, stored = pack(tx.cipher, id_, payload.original)
-    body = tx.execute("INSERT INTO body(v) VALUES(?)", (stored,)).lastrowid
-    expires = at + limits.original_ttl_s
+    facts = (id_, payload.digest, len(payload.original), stored, packed)
+    times = (at, at + limits.original_ttl_s)
     tx.execute(
-        "INSERT INTO stash VALUES(?, ?, ?, ?, ?, ?, ?)",
-        (id_, payload.digest, len(payload.original), body, packed, at, expires),
-    )
-    tx.execute(
-        "INSERT INTO ledger VALUES(?, ?, 'live', ?) "
-        "ON CONFLICT(k) DO UPDATE SET state = 'live', state_at = excluded.state_at",
-        (id_, at, at),
+        "INSERT INTO original VALUES(?, ?, ?, ?, ?, ?, ?, ?, ?)",
+        (*facts, *times, scope.principal, scope.session_key),
     )
 
 

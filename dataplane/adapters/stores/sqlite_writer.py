@@ -26,7 +26,7 @@ from typing import Any
 from dataplane.adapters import failpoints
 from dataplane.adapters.stores.cipher import PLAIN, Cipher
 from dataplane.adapters.stores.retention import Fill
-from dataplane.adapters.stores.sqlite_file import Durability, connect, remove
+from dataplane.adapters.stores.sqlite_file import Durability, connect, connect_for_turns, remove
 
 MAX_GROUP = 64
 MAX_OPEN_FILES = 256
@@ -114,7 +114,7 @@ class Connections:
         except OSError as error:
             raise ReplacedError("the file is gone") from error
         if path not in self._open:
-            self._open[path] = (connect(path, self._durability), inode)
+            self._open[path] = (connect_for_turns(path, self._durability), inode)
         connection, opened = self._open[path]
         if opened != inode:
             raise ReplacedError("the file was replaced")
