@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import functools
 import os
 from collections.abc import AsyncIterator, Generator, Iterator
 from pathlib import Path
 
+import httpx
 import hypothesis
 import pytest
 
@@ -61,6 +63,15 @@ def pytest_report_teststatus(report: pytest.TestReport) -> tuple[str, str, str] 
     if IN_CI and report.failed and report.when not in {"setup", "teardown"}:
         return "failed", f"\nfailed: {report.nodeid}\n", "FAILED"
     return None
+
+
+@pytest.fixture(scope="session", autouse=True)
+def certificates_are_read_once() -> Iterator[None]:
+    """Each client reads those of every authority, which takes as long as a whole small test."""
+    with pytest.MonkeyPatch.context() as patch:
+        once = functools.cache(httpx.create_ssl_context)
+        patch.setattr("httpx._transports.default.create_ssl_context", once)
+        yield
 
 
 @pytest.fixture

@@ -8,11 +8,18 @@ it starts never goes, so it is not looked at again. Young objects are looked at 
 from __future__ import annotations
 
 import asyncio
+import functools
 import gc
 
 EVERY_S = 30.0
 _USUAL = gc.get_threshold()
 _BY_THE_CLOCK = (*_USUAL[:2], 1_000_000)
+
+
+@functools.cache
+def _freeze_once() -> None:
+    gc.collect()
+    gc.freeze()
 
 
 class Garbage:
@@ -22,9 +29,7 @@ class Garbage:
         self._timer: asyncio.TimerHandle | None = None
 
     def start(self) -> None:
-        if not gc.get_freeze_count():
-            gc.collect()
-            gc.freeze()
+        _freeze_once()
         gc.set_threshold(*_BY_THE_CLOCK)
         self._collect_later()
 

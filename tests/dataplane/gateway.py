@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import hashlib
+import itertools
+import socket
 from collections.abc import AsyncIterator, Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -27,6 +29,7 @@ from tests.patience import PATIENCE_MS, until
 
 TA = "cg_live_AAAAAAAAAAAAAAAAAAAAAAAAAA"
 TB = "cg_live_BBBBBBBBBBBBBBBBBBBBBBBBBB"
+LOOKS_FOR_REST = 50  # a millisecond apart
 MASK = "pipeline: [mask]\ncomponents: {mask: {keep_recent: 1}}\n"
 
 
@@ -140,6 +143,39 @@ async def gateway(
         yield running
 
 
+class PromptServer(uvicorn.Server):
+    """uvicorn as it is, but for the end: it looks ten times a second whether it shall stop, and
+    waits as long for connections that may be gone. Most tests take less than that.
+    """
+
+    def __init__(self, config: uvicorn.Config) -> None:
+        super().__init__(config)
+        self._ends = asyncio.Event()
+
+    def stop(self) -> None:
+        self.should_exit = True
+        self._ends.set()
+
+    async def main_loop(self) -> None:
+        ticks = itertools.count()
+        while not await self.on_tick(next(ticks)):
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    await self._ends.wait()
+
+    async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
+        for server in self.servers:
+            server.close()
+        for connection in list(self.server_state.connections):
+            connection.shutdown()
+        for _ in range(LOOKS_FOR_REST):
+            if not (self.server_state.connections or self.server_state.tasks):
+                await self.lifespan.shutdown()
+                return
+            await asyncio.sleep(0.001)
+        await super().shutdown(sockets)
+
+
 @contextlib.asynccontextmanager
 async def listening(node: Node) -> AsyncIterator[Gateway]:
     """The node on a free port until the block is left."""
@@ -151,7 +187,7 @@ async def listening(node: Node) -> AsyncIterator[Gateway]:
         access_log=False,
         timeout_graceful_shutdown=2,
     )
-    server = uvicorn.Server(config)
+    server = PromptServer(config)
     async with asyncio.TaskGroup() as group:
         serving = group.create_task(server._serve())
         await until(lambda: server.started or serving.done())
@@ -160,4 +196,4 @@ async def listening(node: Node) -> AsyncIterator[Gateway]:
         try:
             yield Gateway(f"http://127.0.0.1:{port}", node, server)
         finally:
-            server.should_exit = True
+            server.stop()
