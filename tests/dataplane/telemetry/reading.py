@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
+import functools
 
 from prometheus_client.parser import text_string_to_metric_families
 
@@ -18,8 +19,9 @@ STARTED_AT = 1_800_000_000.0
 Samples = dict[tuple[str, frozenset[tuple[str, str]]], float]
 
 
+@functools.lru_cache(maxsize=2)
 def samples(page: str) -> Samples:
-    """Sample name and labels to value."""
+    """Sample name and labels to value. A test reads one page for hundreds of them."""
     return {
         (sample.name, frozenset(sample.labels.items())): sample.value
         for family in text_string_to_metric_families(page)
