@@ -49,7 +49,7 @@ class Ordeal:
     up_s: tuple[float, float] = (0.05, 0.7)
     turns: int = 40
     outputs: int = 1
-    retry_s: float = 0.02
+    retry_s: float = 0.05
     pause_s: float = 0.0
     spares_nodes: bool = False
 
