@@ -86,7 +86,7 @@ test: $(DEV_STAMP) ## Run every test
 	@$(MAKE) --no-print-directory test-browser
 
 test-core: $(DEV_STAMP) ## Run the tests of the pure core, without Django
-	$(PYTEST) tests/dataplane/core -p no:django
+	$(PYTEST) tests/dataplane/core -p no:django $(SPREAD)
 
 # A Redis or PostgreSQL of the tests' own is started here, once a test asks for one.
 test-rest: $(DEV_STAMP)
