@@ -30,8 +30,10 @@ def publish(changed: Iterable[ResourceName], *, by: str) -> list[PublishedResour
 
     Runs in the caller's transaction, so that a change and its publication commit together.
     """
-    written = [found for type_, name in changed if (found := _publish_one(type_, name, by))]
+    log = _locked_log()
+    written = [found for type_, name in changed if (found := _publish_one(type_, name, log, by))]
     if written:
+        log.save(update_fields=["sequence"])
         transaction.on_commit(partial(collect, written))
         transaction.on_commit(hint)
     return written
@@ -43,25 +45,24 @@ def publish_deployment(*, by: str) -> None:
     publish([*shards, (resource.NODE, DEFAULT), (resource.PRICES, DEFAULT)], by=by)
 
 
-def _publish_one(type_: str, name: str, by: str) -> PublishedResource | None:
-    log = _locked_log()
+def _publish_one(type_: str, name: str, log: ChangeLog, by: str) -> PublishedResource | None:
+    """log: locked, so nobody else publishes meanwhile; its number is raised here, not saved."""
     body = body_of(type_, name)
     digest = resource.hash_of(body)
-    published = PublishedResource.objects.filter(type=type_, name=name).first()
-    if published and published.hash == digest and published.epoch == log.epoch:
+    found = PublishedResource.objects.filter(type=type_, name=name).first()
+    if found and found.hash == digest and found.epoch == log.epoch:
         return None
     log.sequence += 1
-    log.save(update_fields=["sequence"])
-    values = {
-        "epoch": log.epoch,
-        "version": published.version + 1 if published else 1,
-        "sequence": log.sequence,
-        "hash": digest,
-        "body": body,
-        "published_at": timezone.now(),
-        "published_by": by,
-    }
-    return PublishedResource.objects.update_or_create(type=type_, name=name, defaults=values)[0]
+    published = found or PublishedResource(type=type_, name=name, version=0)
+    published.epoch = log.epoch
+    published.version += 1
+    published.sequence = log.sequence
+    published.hash = digest
+    published.body = body
+    published.published_at = timezone.now()
+    published.published_by = by
+    published.save()
+    return published
 
 
 def _locked_log() -> ChangeLog:
