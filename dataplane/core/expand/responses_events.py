@@ -64,8 +64,8 @@ def placed(event: SseEvent) -> Placed:
 
 
 def ends(event: SseEvent) -> bool:
-    """True for the event that holds the response as it ended."""
-    return kind_of(event) in RESPONSE_ENDS and event.data.endswith(b"}")
+    """True for the event that holds the response as it ended, all of it."""
+    return kind_of(event) in RESPONSE_ENDS and placed(event) is not NOWHERE
 
 
 def output_of(events: Iterable[SseEvent]) -> list[bytes]:

@@ -87,6 +87,18 @@ def test_nor_does_it_in_an_answer_that_breaks_off(
 
 
 @wires
+def test_nor_wherever_the_stream_of_a_later_round_is_cut(wire: Wire) -> None:
+    """Also behind a bracket that could be the last one, but is not."""
+    *before, last = told(wire, [Turn(("ours",)), CLOSING], streams=True)
+
+    for cut in range(len(last.body)):
+        played = play(wire.relay(streams=True), *before, Script([last.body[:cut]], cut=True))
+
+        allowed = played.delivered.ending in endings.HANDED_OVER
+        assert allowed or SIGN not in played.client, last.body[:cut]
+
+
+@wires
 @forms
 @given(turns=turn_lists)
 def test_nor_where_a_continuation_fails_but_for_the_round_before_it(
