@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from controlplane.accounts.models import Tenant, User
 from controlplane.alarms import channels
 from controlplane.alarms.channels import Terms
+from controlplane.telemetry.queries.windows import now_ms
 from tests.controlplane.alarms.conftest import opened
 from tests.controlplane.ui.watched import MARKER, a_request, a_session, a_stream
 
@@ -66,7 +67,7 @@ LINES: tuple[Line, ...] = (
 def places_of(tenant: Tenant, admin: User) -> dict[str, str]:
     """What the watching pages of a tenant are about."""
     a_session(tenant.uid)
-    a_stream("node-a")
+    a_stream("node-a", last_at=now_ms() - 86_400_000)  # it left: it may be removed
     terms = Terms(name="hook", kind="webhook", target="https://hooks.example/x")
     channel, _ = channels.add(tenant.organisation, terms, by=admin)
     return {
