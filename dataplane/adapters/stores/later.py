@@ -11,7 +11,7 @@ from collections.abc import Callable
 
 from dataplane.core.effects import OpenTurn, Scope
 
-FLUSH_AFTER_S = 1.0
+FLUSH_AFTER_S = 0.25
 Turns = list[OpenTurn]
 
 

@@ -30,7 +30,7 @@ from dataplane.adapters.stores.sqlite_file import Durability, connect, connect_f
 
 MAX_GROUP = 64
 MAX_OPEN_FILES = 256
-CHECKPOINT_EVERY_S = 2.0
+CHECKPOINT_EVERY_S = 0.5
 MAX_LOG_FRAMES = 8192  # of a page each
 SWEEP_EVERY_S = 60.0
 SWEEP_ROWS = 500

@@ -39,7 +39,7 @@ from tests.dataplane.recovery_cases.crash import (
 from tests.dataplane.recovery_cases.full_disk import fill_and_free
 from tests.dataplane.recovery_cases.nodes import READY_POLL_S, NodeProcess, node_process
 from tests.dataplane.recovery_cases.scripted import x
-from tests.patience import PATIENCE_S
+from tests.patience import PATIENCE_MS, PATIENCE_S
 
 KILLS_PER_PLACE, RANDOM_KILLS, MARKERS, TENANTS = 10, 115, 20_000, 1000
 ORDEAL = Ordeal(
@@ -95,7 +95,11 @@ class Plan:
         self.node.snapshot.write_bytes(resource.bundle(found))
 
     def _environment(self, place: str) -> dict[str, str]:
-        environment = {"HEADRACE_STORE_SWEEP_EVERY_S": "1"}
+        environment = {
+            "HEADRACE_STORE_SWEEP_EVERY_S": "1",
+            # A machine that does six things at once is no slow store.
+            "HEADRACE_STORE_COMMIT_TIMEOUT_MS": str(PATIENCE_MS),
+        }
         if place in DICE:
             environment["HEADRACE_FAILPOINT"] = f"{place}:{DICE[place]}"
         if place == "key_rotation":
