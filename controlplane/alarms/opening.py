@@ -124,7 +124,6 @@ def _note(alarm: Alarm, what: Step.What, at: datetime, note: str = "") -> None:
     Step.objects.create(alarm=alarm, at=at, what=what, note=note)
 
 
-@transaction.atomic
 def open_rules() -> frozenset[str]:
     """Those that have alarms which are not resolved."""
     return frozenset(
@@ -132,6 +131,7 @@ def open_rules() -> frozenset[str]:
     )
 
 
+@transaction.atomic
 def settle(rule: str, seen: Iterable[str], now: datetime) -> int:
     """Resolve the open alarms of a rule that clears itself, except those seen; how many.
 

@@ -1,8 +1,8 @@
 """Look at what was observed, and say what is wrong (04 sections 1.5, 5.3, 7).
 
 Losses are looked for every second, the rest every five, less often while nothing is reported but
-signs of life. Everything is read from what the node
-reports left in the telemetry database, so a restart in between misses nothing.
+signs of life. Everything is read from what the node reports left in the telemetry database, so a
+restart in between misses nothing.
 """
 
 from __future__ import annotations

@@ -209,3 +209,19 @@ def test_every_rule_says_what_happened_and_what_to_do(key: str) -> None:
 
 def test_now_is_the_moment_of_the_first_sighting(tenant: Tenant) -> None:
     assert opened(tenant.uid).first_at == NOW
+
+
+def test_an_alarm_is_resolved_with_its_step_and_its_message_or_not_at_all(
+    tenant: Tenant, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (full,) = sight([loss(tenant.uid, rule="stash_refused")])
+
+    def break_off(*_: object) -> None:
+        raise RuntimeError
+
+    monkeypatch.setattr("controlplane.alarms.notices.queue", break_off)
+    with pytest.raises(RuntimeError):
+        settle("stash_refused", (), later(hours=1))
+
+    full.refresh_from_db()
+    assert full.state != Alarm.State.RESOLVED
