@@ -57,14 +57,15 @@ def admitted(node: Node, call: Call, *, slug: str = "") -> Iterator[Admission]:
     try:
         if node.inflight > node.settings.node_inflight_max:
             raise RefusedError("overloaded")
-        with node.limits.entered(tenant.body.tenant, tenant.body.limits, at) as room:
-            node.pins[pin] += 1
-            try:
-                yield Admission(call, principal, tenant, at, room)
-            finally:
-                node.pins[pin] -= 1
-                if not node.pins[pin]:
-                    del node.pins[pin]
+        room = node.limits.enter(tenant.body.tenant, tenant.body.limits, at)
+        node.pins[pin] += 1
+        try:
+            yield Admission(call, principal, tenant, at, room)
+        finally:
+            node.limits.leave(tenant.body.tenant, room)
+            node.pins[pin] -= 1
+            if not node.pins[pin]:
+                del node.pins[pin]
     except RefusedError as error:
         error.tenant = tenant.body.tenant
         raise

@@ -28,19 +28,32 @@ class ClientAnswer:
         self._ignored = ticket.ignored
         self._started_at = time.perf_counter()
         self.started = False
+        self._held = b""
         self._inspects = not isinstance(relay, PlainRelay | PlainStream)
         decoder = Decoder(response.content_encoding)
         is_read = ticket.reads_answer and decoder.known
         self.decodes = is_read and not decoder.is_identity
         record.streamed = response.content_type == EVENT_STREAM
 
-    async def write(self, out: bytes) -> None:
+    async def write(self, out: bytes, *, is_last: bool) -> None:
+        """is_last: the provider's body ends here. Where nothing can follow it, it waits for what
+        ends the answer: both go out in one.
+        """
+        if is_last and not self._inspects:
+            self._held = out
+        else:
+            await self._write(out)
+
+    async def _write(self, out: bytes) -> None:
         if not self.started and (out or not self._waits_for_body):
             await self._start(length=None)
         if out:
-            if self._record.first_byte_ms is None:
-                self._record.first_byte_ms = (time.perf_counter() - self._started_at) * 1000
+            self._clock_first_byte()
             await self._call.write(out)
+
+    def _clock_first_byte(self) -> None:
+        if self._record.first_byte_ms is None:
+            self._record.first_byte_ms = (time.perf_counter() - self._started_at) * 1000
 
     @property
     def _waits_for_body(self) -> bool:
@@ -68,14 +81,17 @@ class ClientAnswer:
     async def finish(self, verdict: Deliver) -> None:
         """The last bytes. A body that broke off is left open, so that nobody takes it for whole."""
         self._record.outcome = _OUTCOMES.get(verdict.outcome, "ok")
+        rest = self._held + verdict.rest
+        if self._held:
+            self._clock_first_byte()
         cut_body = verdict.outcome is Outcome.TRUNCATED and not self._record.streamed
         if not self.started:
-            await self._start(length=None if cut_body else len(verdict.rest))
+            await self._start(length=None if cut_body else len(rest))
         if cut_body:
-            if verdict.rest:
-                await self._call.write(verdict.rest)
+            if rest:
+                await self._call.write(rest)
             return
-        await self._call.write(verdict.rest, more=False)
+        await self._call.write(rest, more=False)
 
 
 _OUTCOMES = {

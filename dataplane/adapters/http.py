@@ -13,6 +13,7 @@ from urllib.parse import quote
 
 import zstandard
 
+from dataplane.adapters.waiting import within
 from dataplane.core.addresses import peer_of
 from dataplane.core.identity import Headers
 from dataplane.core.session import HEADERS as SESSION_HEADERS
@@ -96,13 +97,16 @@ class Call:
 
     def header(self, name: bytes) -> str:
         """The first value of a header, "" when it is absent."""
-        return self._first_values.get(name, b"").decode("latin-1")
+        value = self._first_values.get(name)
+        return value.decode("latin-1") if value else ""
 
     @property
     def session_name(self) -> str:
         """The first that a header brings and that can name a session, "" for none."""
-        found = (usable(self.header(name)) for name in SESSION_HEADERS)
-        return next(filter(None, found), "")
+        for name in SESSION_HEADERS:
+            if found := usable(self.header(name)):
+                return found
+        return ""
 
     @property
     def is_encoded(self) -> bool:
@@ -119,20 +123,22 @@ class Call:
         room: taken as soon as the body is known to be a large one.
         """
         announced = self.header(b"content-length")
-        await self._admit_size(int(announced) if announced.isdecimal() else 0, limits, room)
+        bound = min(limits.big, limits.maximum)
+        if announced.isdecimal() and int(announced) > bound:
+            await self._admit_size(int(announced), limits, room)
         clock = asyncio.get_running_loop().time
         ends_at = clock() + limits.total_timeout_s
         chunks, size, more = [], 0, True
         try:
-            async with asyncio.timeout(None) as patience:
+            with within(limits.total_timeout_s) as patience:
                 while more:
-                    patience.reschedule(min(ends_at, clock() + limits.idle_timeout_s))
+                    patience.set(min(ends_at, clock() + limits.idle_timeout_s))
                     message = await self._next()
                     chunk = message.get("body", b"")
                     size += len(chunk)
-                    if size > limits.big:  # the wait for room is not the client's
-                        patience.reschedule(ends_at)
-                    await self._admit_size(size, limits, room)
+                    if size > bound:  # the wait for room is not the client's
+                        patience.set(ends_at)
+                        await self._admit_size(size, limits, room)
                     chunks.append(chunk)
                     more = message.get("more_body", False)
         except TimeoutError:
@@ -188,12 +194,11 @@ class Call:
 
     async def _linger(self) -> None:
         """Let the client read the answer: closing while it still sends would destroy it."""
-        with contextlib.suppress(TimeoutError):
-            async with asyncio.timeout(LINGER_S):
-                more = True
-                while more:
-                    message = await self._receive()
-                    more = message["type"] == "http.request" and message.get("more_body", False)
+        with contextlib.suppress(TimeoutError), within(LINGER_S):
+            more = True
+            while more:
+                message = await self._receive()
+                more = message["type"] == "http.request" and message.get("more_body", False)
 
 
 DECODED_MAX_BYTES = 64 << 20

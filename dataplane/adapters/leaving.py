@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from dataplane.adapters.http import Call, DisconnectedError
+from dataplane.adapters.waiting import Interruption, clock
+from dataplane.tasks import ended
 
 WATCH_AFTER_S = 0.02  # what is answered sooner is not worth a task that watches
 
@@ -15,22 +17,32 @@ async def while_there(call: Call, work: Callable[[], Awaitable[None]]) -> None:
 
     The body of the call must have been read.
     """
-    watches: list[asyncio.Task[None]] = []
-    try:
-        async with asyncio.TaskGroup() as group:
-            later = asyncio.get_running_loop().call_later(
-                WATCH_AFTER_S, lambda: watches.append(group.create_task(_leave_when_gone(call)))
-            )
-            try:
-                await work()
-            finally:
-                later.cancel()
-            for watch in watches:
-                watch.cancel()
-    except* DisconnectedError:
-        raise DisconnectedError from None
+    time = clock()
+    with Interruption(DisconnectedError) as leaving:
+        watch = _Watch(call, leaving, time.now + WATCH_AFTER_S)
+        time.add(watch)
+        try:
+            await work()
+        finally:
+            time.drop(watch)
+            if watch.task is not None:
+                await ended(watch.task)
 
 
-async def _leave_when_gone(call: Call) -> None:
-    await call.until_disconnect()
-    raise DisconnectedError
+class _Watch:
+    """A task that waits for the client to go, made when it is worth it."""
+
+    __slots__ = ("_call", "_leaving", "due", "task")
+
+    def __init__(self, call: Call, leaving: Interruption, due: float) -> None:
+        self._call = call
+        self._leaving = leaving
+        self.due = due
+        self.task: asyncio.Task[None] | None = None
+
+    def come(self) -> None:
+        self.task = asyncio.get_running_loop().create_task(self._interrupt_when_gone())
+
+    async def _interrupt_when_gone(self) -> None:
+        await self._call.until_disconnect()
+        self._leaving.come()

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from dataplane.adapters.http import RefusedError
+from dataplane.adapters.waiting import within
 from dataplane.core.config import resource
 
 _MINUTE = 60
@@ -32,7 +33,7 @@ class BodyRoom:
         if self._is_taken:
             return
         try:
-            async with asyncio.timeout(ROOM_WAIT_S):
+            with within(ROOM_WAIT_S):
                 await self._places.acquire()
         except TimeoutError:
             raise RefusedError("overloaded") from None
@@ -53,9 +54,8 @@ class Limits:
         self._pinging: Counter[str] = Counter()
         self._minutes: dict[str, tuple[int, int]] = {}
 
-    @contextlib.contextmanager
-    def entered(self, tenant: str, allowed: resource.Limits, at: float) -> Iterator[BodyRoom]:
-        """Count one request of a tenant while the block lasts. Raises RefusedError.
+    def enter(self, tenant: str, allowed: resource.Limits, at: float) -> BodyRoom:
+        """Count one request of a tenant until it leaves with its room. Raises RefusedError.
 
         at: seconds, wall clock. A request that is refused counts in neither limit.
         """
@@ -64,14 +64,13 @@ class Limits:
         if allowed.rpm:
             self._charge(tenant, allowed.rpm, at)
         self._running[tenant] += 1
-        room = BodyRoom(self._places)
-        try:
-            yield room
-        finally:
-            room.release()
-            self._running[tenant] -= 1
-            if not self._running[tenant]:
-                del self._running[tenant]
+        return BodyRoom(self._places)
+
+    def leave(self, tenant: str, room: BodyRoom) -> None:
+        room.release()
+        self._running[tenant] -= 1
+        if not self._running[tenant]:
+            del self._running[tenant]
 
     @contextlib.contextmanager
     def spare(self, tenant: str, allowed: resource.Limits, at: float) -> Iterator[bool]:

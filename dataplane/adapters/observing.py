@@ -14,7 +14,7 @@ import time
 from collections import OrderedDict
 from collections.abc import Awaitable, Callable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 from dataplane.adapters import logs
@@ -168,5 +168,5 @@ def _shared(view: SessionView, previous: PastTurn | None) -> SessionView:
     """The projection's own decisions, behind the boundary of what was really sent."""
     own = view.previous
     if previous is not None and own is not None:
-        previous = replace(previous, offered=own.offered)
-    return replace(view, previous=previous)
+        previous = previous._replace(offered=own.offered)
+    return view._replace(previous=previous)

@@ -16,6 +16,7 @@ from dataplane.adapters.masked import overwrite
 from dataplane.adapters.originals import Cached, Touch
 from dataplane.adapters.request_ids import new_request_id
 from dataplane.adapters.upstream import Response, UpstreamClient, UpstreamError, Way
+from dataplane.adapters.waiting import within
 from dataplane.core.declaration import Gate
 from dataplane.core.expand.plain import PlainRelay
 from dataplane.core.keepalive import gates
@@ -77,7 +78,7 @@ class Pinger:
         record, started = kept.record(new_request_id(), at), time.perf_counter()
         outcome, record.status = Outcome.FAILED, NO_ANSWER
         try:
-            async with asyncio.timeout(TIMEOUT_S):
+            with within(TIMEOUT_S):
                 outcome = await self._answered(kept, credential, record)
         except asyncio.CancelledError:
             record.status = SUPERSEDED

@@ -9,6 +9,7 @@ import asyncio
 import contextlib
 import logging
 import time
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING
@@ -37,7 +38,7 @@ from dataplane.core.outgoing import Outgoing
 from dataplane.core.resend import REFUSALS_OF_A_BODY, Resends
 from dataplane.core.wire import stored_state
 from dataplane.core.wire.message import Dialect
-from dataplane.core.wire.usage import Reading, total
+from dataplane.core.wire.usage import Reading, RoundUsage, total
 
 if TYPE_CHECKING:
     from dataplane.adapters.node import Node
@@ -285,7 +286,7 @@ class _Carrying:
             async for chunk in response.chunks():
                 out = relay.feed(decoder.feed(chunk))
                 await self._link(relay)
-                await answer.write(out)
+                await answer.write(out, is_last=response.has_ended)
         except (UpstreamError, ValueError) as error:
             complete = False
             log.warning("cg.upstream_cut route=%s %s", self._ticket.route.name, error)
@@ -354,25 +355,28 @@ class _Carrying:
             return
         record.error_type = (self._passed_on or relay).error_type or ""
         sent = record.report.tokens_after if record.report is not None else 0
-        rounds = [each.with_input(sent) if sent else each for each in relay.usage]
+        reported = relay.usage
+        rounds = [each.with_input(sent) for each in reported] if sent else reported
         readings = [each.reading for each in rounds]
-        record.usage_misses.update(r.value for r in readings if r in _UNKNOWN_USAGE)
+        for reading in readings:
+            if reading in _UNKNOWN_USAGE:
+                record.usage_misses[reading.value] += 1
         if Reading.READ in readings and not record.usage_misses:
             record.usage = total(rounds)
             record.usage_estimated = any(each.estimated for each in rounds)
         record.model = relay.model or record.model
-        record.prompt = max((each.usage.prompt for each in rounds), default=0)
+        record.prompt = max([each.usage.prompt for each in rounds])
         record.buffered = relay.buffered
-        self._note_cached(relay)
+        self._note_cached(relay.dialect, rounds)
         if self._is_kept_alive and self._exchange is not None:
             self._keep_alive(self._exchange, relay)
 
-    def _note_cached(self, relay: Relay) -> None:
+    def _note_cached(self, dialect: Dialect, rounds: Sequence[RoundUsage]) -> None:
         """Remember that the provider caches this thread, where it does so only when asked."""
         turn = self._exchange.turn if self._exchange else None
-        if turn is None or relay.dialect.family == "openai":
+        if turn is None or dialect.family == "openai":
             return
-        if any(each.usage.is_cached for each in relay.usage):
+        if any(each.usage.is_cached for each in rounds):
             self._store.note_cached(Cached(turn.scope, turn.at))
 
     def _keep_alive(self, exchange: Exchange, relay: Relay) -> None:

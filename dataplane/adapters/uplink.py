@@ -253,9 +253,7 @@ class Uplink:
             return None
         deltas = self._due_deltas()
         room = _ROOM_BYTES - sum(len(bytes(delta)) for delta in deltas)
-        rows = self._rows[: _fitting(self._rows, room)]
-        del self._rows[: len(rows)]
-        self._row_bytes -= sum(len(bytes(row)) for row in rows)
+        rows = self._due_rows(room)
         self._seq += 1
         dropped, self._dropped = self._dropped, 0
         self._has_said_goodbye = is_leaving and not (self._rows or self._moved)
@@ -273,6 +271,17 @@ class Uplink:
             dict(self._seen.gauges()),
             self._has_said_goodbye,
         )
+
+    def _due_rows(self, room: int) -> list[msgspec.Raw]:
+        """The oldest that fit into so many bytes, which mostly are all."""
+        rows = self._rows
+        if self._row_bytes + len(rows) <= room:
+            self._rows, self._row_bytes = [], 0
+            return rows
+        due = rows[: _fitting(rows, room)]
+        del rows[: len(due)]
+        self._row_bytes -= sum(len(bytes(row)) for row in due)
+        return due
 
     def _due_deltas(self) -> list[msgspec.Raw]:
         """As many as a batch has room for, one at least."""

@@ -5,9 +5,9 @@ Source: 03-proxy-and-recovery.md 9.9; 04-controlplane-and-dashboard.md 1.6.
 
 from __future__ import annotations
 
-import dataclasses
 from collections import Counter, OrderedDict
 from collections.abc import Iterator, Mapping
+from operator import attrgetter
 from typing import Any
 
 from dataplane.adapters.counting import Moved
@@ -96,81 +96,57 @@ def _moved(counts: Counter[str]) -> dict[str, int]:
     return {name: count for name, count in counts.items() if count}
 
 
+# Fields that a row takes over from the record as they are; one call reads them all.
+_SAME = (
+    *("request_id", "route", "tenant", "snapshot", "variant", "arm", "origin", "status", "outcome"),
+    *("bypassed", "cache_phase", "pristine_resend", "streamed", "buffered", "compacted"),
+    *("rewrite_failed", "ending", "rounds", "usage_estimated", "priced_by", "captured"),
+    *("added_ms", "upstream_ms", "first_byte_ms", "serve_ms"),
+)
+_same = attrgetter(*_SAME)
+
+
 def row_of(record: Record, reported: Reported) -> RequestRow:
     """The row of a request that was counted."""
-    report = record.report
+    report, usage = record.report, record.usage
     steps = report.steps if report else ()
     texts = text_rows(record.rewritten)
+    taken: dict[str, Any] = dict(zip(_SAME, _same(record), strict=True))
+    taken |= _tokens_of(report)
+    taken |= usage.tokens if usage is not None else {}
     return RequestRow(
-        request_id=record.request_id,
+        **taken,
         at=int(record.at * 1000),
-        route=record.route,
         provider=record.dialect,
-        tenant=record.tenant,
         session=record.session[:NAME_MAX],
         thread=record.thread[:NAME_MAX],
         model=record.model[:NAME_MAX],
-        snapshot=record.snapshot,
-        variant=record.variant,
-        arm=record.arm,
-        origin=record.origin,
-        **_outcome(record),
-        **_tokens(record),
-        **_durations(record),
-        saved_unique=sum(step.unique for step in steps),
+        error_type=record.error_type[:64],
+        shaped=report is not None,
+        usage_known=usage is not None,
+        usage_miss=next(iter(record.usage_misses), ""),
+        cost_usd=None if record.cost_usd is None else str(record.cost_usd),
+        saved_usd=None if record.saved_usd is None else str(record.saved_usd),
+        saved_unique=sum([step.unique for step in steps]),
         expands=record.recoveries.bounces,
         expand_tokens=record.recoveries.wasted_tokens,
-        replayed=sum(step.replays for step in steps),
+        replayed=sum([step.replays for step in steps]),
         components=[_step(step) for step in steps],
         minted=list(_minted(record, report, reported)) if report else [],
         recoveries=_recoveries(record),
-        captured=record.captured,
         texts=texts,
         texts_left_out=record.texts_left_out + len(record.rewritten) - len(texts),
     )
 
 
-def _outcome(record: Record) -> dict[str, Any]:
+def _tokens_of(report: RunReport | None) -> dict[str, int]:
+    if report is None:
+        return {}
     return {
-        "status": record.status,
-        "outcome": record.outcome,
-        "error_type": record.error_type[:64],
-        "bypassed": record.bypassed,
-        "cache_phase": record.cache_phase,
-        "pristine_resend": record.pristine_resend,
-        "streamed": record.streamed,
-        "buffered": record.buffered,
-        "compacted": record.compacted,
-        "rewrite_failed": record.rewrite_failed,
-        "ending": record.ending,
-        "rounds": record.rounds,
-    }
-
-
-def _tokens(record: Record) -> dict[str, Any]:
-    usage, report = record.usage, record.report
-    return {
-        "shaped": report is not None,
-        "tokens_before": report.tokens_before if report else 0,
-        "tokens_after": report.tokens_after if report else 0,
-        "attempted": report.attempted if report else 0,
-        "cold_held": report.held if report else 0,
-        "usage_known": usage is not None,
-        "usage_estimated": record.usage_estimated,
-        "usage_miss": next(iter(record.usage_misses), ""),
-        **(dataclasses.asdict(usage) if usage else {}),
-        "priced_by": record.priced_by,
-        "cost_usd": None if record.cost_usd is None else str(record.cost_usd),
-        "saved_usd": None if record.saved_usd is None else str(record.saved_usd),
-    }
-
-
-def _durations(record: Record) -> dict[str, Any]:
-    return {
-        "added_ms": record.added_ms,
-        "upstream_ms": record.upstream_ms,
-        "first_byte_ms": record.first_byte_ms,
-        "serve_ms": record.serve_ms,
+        "tokens_before": report.tokens_before,
+        "tokens_after": report.tokens_after,
+        "attempted": report.attempted,
+        "cold_held": report.held,
     }
 
 

@@ -6,8 +6,8 @@ were. Source: 03-proxy-and-recovery.md 2.9, 2.10, 8.2; 06-stack.md 6.
 
 from __future__ import annotations
 
-import asyncio
 import io
+import math
 import socket
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import dataclass
@@ -19,6 +19,7 @@ from yarl import URL
 
 from dataplane.adapters import failpoints
 from dataplane.adapters.resolving import AddressRefusedError, CheckedResolver, Permission
+from dataplane.adapters.waiting import within
 from dataplane.settings import Settings
 
 Headers = Sequence[tuple[bytes, bytes]]
@@ -81,6 +82,11 @@ class Response:
     def is_success(self) -> bool:
         return 200 <= self.status < 300  # noqa: PLR2004
 
+    @property
+    def has_ended(self) -> bool:
+        """All of the body was given out; one that breaks off never ends."""
+        return self._response.content.at_eof()
+
     async def chunks(self) -> AsyncIterator[bytes]:
         """The body as the network delivers it. Raises UpstreamError when it ends too early."""
         content = self._response.content
@@ -88,7 +94,7 @@ class Response:
             while not content.at_eof():
                 chunk = content.read_nowait()
                 if not chunk:  # nothing has come yet: a wait costs more than what it brings
-                    async with asyncio.timeout(self._silence_s or None):
+                    with within(self._silence_s or math.inf):
                         chunk = await content.readany()
                 if chunk:
                     failpoints.reached("mid_stream")
@@ -159,7 +165,7 @@ class UpstreamClient:
         if self._session is None:
             raise UpstreamError("upstream_error", "the client is not started")
         try:
-            async with asyncio.timeout(way.first_byte_s or self._settings.first_byte_timeout_s):
+            with within(way.first_byte_s or self._settings.first_byte_timeout_s):
                 response = await self._session.request(
                     method,
                     _address(url),

@@ -34,6 +34,7 @@ GATES = (
     PRISTINE_RESENT,
 )
 
+# Each begins with a capital, which a search leaps to: _stands_in.
 _SUMMARY_PROMPTS = (
     "Your task is to create a detailed summary of the ",
     "First, reason in your scratchpad. Then, generate the ",
@@ -67,7 +68,19 @@ def is_agent_compaction(conversation: Conversation) -> bool:
 
 
 def _asks(text: str) -> bool:
-    return any(prompt in text for prompt in _SUMMARY_PROMPTS)
+    first, second = _SUMMARY_PROMPTS
+    return _stands_in(text, first) or _stands_in(text, second)
+
+
+def _stands_in(text: str, prompt: str) -> bool:
+    """By its first letter: a search for several goes through a text letter by letter."""
+    initial = prompt[0]
+    at = text.find(initial)
+    while at >= 0:
+        if text.startswith(prompt, at):
+            return True
+        at = text.find(initial, at + 1)
+    return False
 
 
 class _Part(msgspec.Struct):

@@ -114,12 +114,14 @@ class Listed:
     provider: str
     source: str
 
-    def price(self, *, at: float, prompt: int) -> ModelPrice | None:
+    def line(self, *, at: float, prompt: int) -> Line | None:
         """What holds at a time (s) for a request of so many input tokens; None for nothing."""
         lines = [line for line in self.model.prices if line.holds(at, prompt)]
-        if not lines:
-            return None
-        line = max(lines, key=lambda each: (each.since_s, each.above))
+        if len(lines) > 1:
+            return max(lines, key=lambda each: (each.since_s, each.above))
+        return lines[0] if lines else None
+
+    def price(self, line: Line) -> ModelPrice:
         return ModelPrice(
             input=line.input,
             cache_read=line.cache_read or line.input,

@@ -46,9 +46,10 @@ def plan_for(upstream: Upstream, headers: Headers, held: str | None) -> Credenti
     the caller's: what stands in those slots may be a placeholder, or meant for somebody else.
     """
     if not names_a_key(upstream):
-        if not has_provider_key(headers):
+        ours = foreign_slots(headers)
+        if not has_provider_key(headers, ours):
             raise CredentialError("no_provider_key")
-        return CredentialPlan(foreign_slots(headers))
+        return CredentialPlan(ours)
     key = (held or "").strip()
     if not key or not key.isascii() or not key.isprintable():
         raise CredentialError("upstream_credential_missing")

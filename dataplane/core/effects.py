@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import enum
 import hashlib
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple, TypeVar
 
 T = TypeVar("T")
@@ -47,8 +48,7 @@ class Scope(NamedTuple):
         return f"{self.principal} {self.alias}" if self.alias else ""
 
 
-@dataclass(frozen=True, slots=True)
-class PastTurn:
+class PastTurn(NamedTuple):
     """What is remembered of the previous turn of a thread.
 
     messages: normalised message count. at: seconds, start of its upstream request. ttl_s: the
@@ -64,8 +64,7 @@ class PastTurn:
     cached_at: float = 0.0
 
 
-@dataclass(frozen=True, slots=True)
-class SessionView:
+class SessionView(NamedTuple):
     """The state of one session, as it was when its turn was opened.
 
     previous: None for the first turn, or when it is not known. frozen: component name to
@@ -76,15 +75,14 @@ class SessionView:
     """
 
     previous: PastTurn | None = None
-    frozen: dict[str, dict[str, str]] = field(default_factory=dict)
-    lost: dict[str, frozenset[str]] = field(default_factory=dict)
+    frozen: Mapping[str, Mapping[str, str]] = MappingProxyType({})
+    lost: Mapping[str, frozenset[str]] = MappingProxyType({})
     kept: frozenset[str] = frozenset()
-    owned: dict[str, float] = field(default_factory=dict)
+    owned: Mapping[str, float] = MappingProxyType({})
     available: bool = True
 
 
-@dataclass(frozen=True, slots=True)
-class OpenTurn:
+class OpenTurn(NamedTuple):
     """Read the session's state and record this turn, in one step. Answer: SessionView.
 
     decides: False when nothing can be decided on this turn; then only `previous` of the answer

@@ -165,9 +165,20 @@ class Exchange:
         life = lifetime.lifetime_of(
             asked.dialect.family, conversation.model, ("1h",) if conversation.offers_1h else ()
         )
-        self.turn = self._turn_of(conversation, scope, life, closed)
+        path = self._path_of(conversation, closed)
+        self.turn = OpenTurn(
+            scope,
+            0 if self._chain.is_partial else len(conversation.messages),
+            asked.at,
+            life.ttl_s,
+            offered=path.declares,
+            decides=closed is None and self._plan.decides,
+            reach=self._plan.recovery.keep_verbatim,
+        )
         view: SessionView = yield self.turn
         self.previous = view.previous
+        if self.previous is not None and self.previous.offered:
+            path = self._path_of(conversation, closed, was_offered=True)
         outgoing = Outgoing(
             conversation.body if is_open else self.pristine,
             bypassed=closed.name if closed else "",
@@ -178,7 +189,6 @@ class Exchange:
             compacted=not self._chain.is_partial
             and lifetime.was_compacted(view.previous, len(conversation.messages)),
         )
-        path = self._path_of(conversation, closed, view.previous)
         outgoing.intercepts = path.watches and closed is not bypass.OBSERVE
         outgoing.answers = path.answers
         outgoing.links = outgoing.intercepts and self._persists and self._chain.stores
@@ -187,24 +197,6 @@ class Exchange:
             self._shaping = _Shaping(conversation, view, life, outgoing, path)
             yield from self._rewrite(self._shaping)
         return outgoing
-
-    def _turn_of(
-        self,
-        conversation: Conversation,
-        scope: Scope,
-        life: lifetime.Lifetime,
-        closed: Gate | None,
-    ) -> OpenTurn:
-        """closed: why the request is not shaped, None for one that may be."""
-        return OpenTurn(
-            scope,
-            0 if self._chain.is_partial else len(conversation.messages),
-            self.asked.at,
-            life.ttl_s,
-            offered=self._path_of(conversation, closed).declares,
-            decides=closed is None and self._plan.decides,
-            reach=self._plan.recovery.keep_verbatim,
-        )
 
     def _identity_of(self, conversation: Conversation) -> Identity:
         asked = self.asked
@@ -221,7 +213,7 @@ class Exchange:
             return identity
         session = Scope(asked.tenant, asked.principal, identity.session).session_key
         lineage = asked.thread_of(session, prints_of(conversation.messages))
-        return identity._replace(thread=lineage)
+        return identity._replace(thread=lineage) if lineage else identity
 
     def _bypass_of(self, conversation: Conversation) -> Gate | None:
         plan = self._plan
@@ -236,7 +228,7 @@ class Exchange:
         return bypass.AGENT_COMPACTION if bypass.is_agent_compaction(conversation) else None
 
     def _path_of(
-        self, conversation: Conversation, closed: Gate | None, previous: PastTurn | None = None
+        self, conversation: Conversation, closed: Gate | None, *, was_offered: bool = False
     ) -> RecoveryPath:
         """How the model may ask for what this request is sent without (03 section 4.2).
 
@@ -248,7 +240,7 @@ class Exchange:
             conversation,
             offers=keeps and not self._restraint.bare and self._plan.offers_recovery,
             always=self._plan.host.inject_expand == "always",
-            was_offered=previous is not None and previous.offered,
+            was_offered=was_offered,
         )
 
     def _rewrite(self, shaping: _Shaping) -> Core[None]:

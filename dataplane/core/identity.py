@@ -64,15 +64,14 @@ def foreign_slots(headers: Headers) -> frozenset[bytes]:
 
     The test is looser than authentication on purpose: a truncated key must not reach a provider.
     """
-    found = set()
+    found: set[bytes] = set()
     for name, value in headers:
-        if name in AUTH_SLOTS and any(word.startswith(OWN_PREFIX) for word in value.split()):
-            found.add(name)
+        if name in AUTH_SLOTS and OWN_PREFIX in value:
+            found.update(name for word in value.split() if word.startswith(OWN_PREFIX))
     return frozenset(found)
 
 
-def has_provider_key(headers: Headers) -> bool:
-    """True when the caller brought a credential that may be forwarded."""
-    ours = foreign_slots(headers)
+def has_provider_key(headers: Headers, ours: frozenset[bytes]) -> bool:
+    """True when the caller brought a credential that may be forwarded. ours: foreign_slots."""
     theirs = [name for name in AUTH_SLOTS if name not in ours]
-    return any(True for _ in credentials_in(headers, theirs))
+    return next(credentials_in(headers, theirs), None) is not None

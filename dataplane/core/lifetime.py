@@ -10,8 +10,7 @@ from __future__ import annotations
 import enum
 import re
 from collections.abc import Collection
-from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from dataplane.core.effects import PastTurn
 
@@ -28,8 +27,7 @@ _GPT = re.compile(r"(?:^|/)gpt-(\d)(?:\.(\d+))?(?![\d.a-z])", re.IGNORECASE)
 _FIRST_GPT_WITH_MINIMUM = (5, 6)
 
 
-@dataclass(frozen=True, slots=True)
-class Lifetime:
+class Lifetime(NamedTuple):
     """Seconds that the provider keeps a prompt after its last use; 0 when unknown.
 
     is_minimum: the provider may keep it longer, so it can prove warm but never cold.
@@ -43,7 +41,7 @@ class Lifetime:
 
         An unknown lifetime stays unknown: the earlier one was another provider's promise.
         """
-        return replace(self, ttl_s=max(self.ttl_s, asked_for_s)) if self.ttl_s else self
+        return self._replace(ttl_s=asked_for_s) if 0 < self.ttl_s < asked_for_s else self
 
 
 UNKNOWN_LIFETIME = Lifetime()

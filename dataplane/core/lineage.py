@@ -71,8 +71,11 @@ class Lineages:
             return self._thread(tenant, session, prints, at)
 
     def _thread(self, tenant: str, session: str, prints: Prints, at: float) -> str:
-        known = self._sessions.setdefault((tenant, session), _Session())
-        self._sessions.move_to_end((tenant, session))
+        key = (tenant, session)
+        known = self._sessions.get(key)
+        if known is None:
+            known = self._sessions[key] = _Session()
+        self._sessions.move_to_end(key)
         while len(self._sessions) > KEPT_SESSIONS:
             self._sessions.popitem(last=False)
         _drop_stale(known.threads, at)
@@ -92,10 +95,12 @@ def _continued(threads: OrderedDict[str, _Thread], prints: Prints) -> str | None
     began as this one does, for an agent may shorten or rewrite its own history; else, where a
     summary stands for that history, the one that was summed up.
     """
-    places = {each: number for number, each in enumerate(prints.all)}
-    grown = [name for name, thread in threads.items() if thread.last in places]
-    if grown:
-        return max(grown, key=lambda name: places[threads[name].last])
+    latest: dict[bytes, str] = {}
+    for name, thread in threads.items():
+        latest.setdefault(thread.last, name)
+    for each in reversed(prints.all):
+        if each in latest:
+            return latest[each]
     alike = [name for name, thread in threads.items() if thread.head == prints.head]
     if not alike and prints.anew:
         return _summed_up(threads)
@@ -132,7 +137,7 @@ def prints_of(messages: Sequence[Message]) -> Prints:
     anew = False
     for message in messages:
         said = message.call_id.encode() if message.role is Role.TOOL else message.content.digest
-        stated = running + message.role.value.encode() + said
+        stated = running + message.role.encode() + said
         running = hashlib.blake2b(stated, digest_size=_DIGEST_BYTES).digest()
         found.append(running)
         anew = anew or message.sums_up

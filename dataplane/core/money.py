@@ -188,6 +188,7 @@ class PriceCard:
             name = entry.lower()
             (prefixes if name.endswith("*") else self._exact)[name.removesuffix("*")] = priced
         self._found: dict[str, Priced | None] = {}
+        self._listed: dict[tuple[str, str, catalogue.Line], Priced] = {}
         self._prefixes = sorted(prefixes.items(), key=lambda pair: -len(pair[0]))
 
     def find(self, model: str) -> Priced | None:
@@ -210,10 +211,19 @@ class PriceCard:
         if own := self.find(model):
             return own
         listed = catalogue.find(model, sale.address)
-        price = listed.price(at=sale.at, prompt=sale.prompt) if listed else None
-        if listed is None or price is None:
-            return None
-        return Priced(listed.model.id, price, rates_of(price), listed.source)
+        line = listed.line(at=sale.at, prompt=sale.prompt) if listed else None
+        return None if listed is None or line is None else self._sold(listed, line)
+
+    def _sold(self, listed: catalogue.Listed, line: catalogue.Line) -> Priced:
+        key = (listed.provider, listed.model.id, line)
+        found = self._listed.get(key)
+        if found is None:
+            if len(self._listed) >= LOOKUPS_MAX:
+                self._listed.clear()
+            price = listed.price(line)
+            found = Priced(listed.model.id, price, rates_of(price), listed.source)
+            self._listed[key] = found
+        return found
 
     def rates(self, model: str, sale: Sale) -> Rates | None:
         priced = self.priced(model, sale)

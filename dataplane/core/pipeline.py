@@ -8,7 +8,7 @@ Source: 01-components.md 1.3, 1.4, 1.5, 1.7.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -94,7 +94,7 @@ class _Place:
     is_marked: bool
 
 
-def _places(messages: Sequence[Message], owned: dict[str, float]) -> list[_Place]:
+def _places(messages: Sequence[Message], owned: Collection[str]) -> list[_Place]:
     """The tool outputs of a request that the model reads.
 
     A marker that nobody here minted is text like any other: planting one must not keep content

@@ -166,7 +166,8 @@ def _route(path: str, *, is_anthropic: bool) -> Route:
 
 
 def _narrowed(path: str) -> tuple[str, str]:
-    if any(part.startswith(OWN_PREFIX) for part in unquote(path).split("/")):
+    written = unquote(path)
+    if OWN_PREFIX in written and any(p.startswith(OWN_PREFIX) for p in written.split("/")):
         raise RouteError("token_in_url")
     if not path.startswith("/t/"):
         return "", path

@@ -70,6 +70,8 @@ def identify(
 
 def usable(candidate: str) -> str:
     """The trimmed candidate when it can name a session, else ""."""
+    if not candidate:
+        return ""
     trimmed = candidate.strip()
     if not _USABLE.fullmatch(trimmed) or not trimmed.strip("."):
         return ""
@@ -118,7 +120,8 @@ def _text_of(value: object) -> str:
 
 
 def _metadata_candidates(conversation: Conversation) -> Iterator[str]:
-    metadata = _decoded(conversation.value("metadata") or b"null")
+    stated = conversation.value("metadata")
+    metadata = None if stated is None else _decoded(stated)
     if not isinstance(metadata, dict):
         return
     for name in ("user_id", "taskId"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 
 from dataplane.adapters.originals import Cached, Purged, StoreLimits, Touch
 from dataplane.adapters.stores import retention
@@ -123,10 +123,10 @@ class Tenant:
         turn = session.turns.get(scope.thread) if session else None
         if session is None or turn is None or turn.at != wanted.since:
             return False
-        session.turns[scope.thread] = replace(turn, at=wanted.at)
+        session.turns[scope.thread] = turn._replace(at=wanted.at)
         alias = self._sessions.get(scope.alias_key)
         if alias and (known := alias.turns.get(scope.thread)):
-            alias.turns[scope.thread] = replace(known, at=max(known.at, wanted.at))
+            alias.turns[scope.thread] = known._replace(at=max(known.at, wanted.at))
         return True
 
     def note_cached(self, wanted: Cached) -> None:
@@ -134,7 +134,7 @@ class Tenant:
             session = self._sessions.get(name)
             if session and (turn := session.turns.get(wanted.scope.thread)):
                 newest = max(turn.cached_at, wanted.at)
-                session.turns[wanted.scope.thread] = replace(turn, cached_at=newest)
+                session.turns[wanted.scope.thread] = turn._replace(cached_at=newest)
 
     def _session(self, name: str, kind: str, at: float) -> Session:
         """The live session of this name, created when it is new or has expired."""

@@ -38,6 +38,7 @@ from dataplane.adapters.stores.redis_wire import SWEEP_ROWS, Message, Read
 from dataplane.adapters.stores.tally import CommitTimes, TenantTally, store_stats
 from dataplane.adapters.stores.troubles import Troubles
 from dataplane.adapters.stores.views import View, Views
+from dataplane.adapters.waiting import within
 from dataplane.core.content import content_key
 from dataplane.core.effects import (
     Commit,
@@ -108,7 +109,7 @@ class RedisStore:
         answer is looked at again by the first request that needs it.
         """
         try:
-            async with asyncio.timeout(TURN_PATIENCE_S):
+            with within(TURN_PATIENCE_S):
                 await self._link.ready()
         except StoreRefusedError:
             await self._link.close()
@@ -133,13 +134,13 @@ class RedisStore:
 
     async def open_turn(self, wanted: OpenTurn) -> SessionView:
         tenant = wanted.scope.tenant
-        if not wanted.decides and (known := self._views.of(wanted.scope).noted(wanted)):
+        if not wanted.decides and (known := self._views.turn(wanted.scope).noted(wanted)):
             self._later.note(wanted)
             return known
         if wanted.scope in self._later:
             self._later.flush()  # or it would be written over this one
         try:
-            async with asyncio.timeout(self._patience.of(tenant)):
+            with within(self._patience.of(tenant)):
                 await self._link.ready()
                 await self._settled(tenant, wanted.scope.session_key)
                 view = self._views.of(wanted.scope)
@@ -157,7 +158,7 @@ class RedisStore:
         tenant, began, attempt = wanted.scope.tenant, time.perf_counter(), secrets.token_hex(8)
         tally = self._tenants.tally(tenant)
         try:
-            async with asyncio.timeout(self._timeout_s):
+            with within(self._timeout_s):
                 answer, _ = await self._tenants.write(
                     tenant,
                     wanted.at,
@@ -192,7 +193,7 @@ class RedisStore:
         message = redis_wire.touch_message(wanted, self._tenants.tally(tenant).limits)
         self._later.flush()
         try:
-            async with asyncio.timeout(self._patience.of(tenant)):
+            with within(self._patience.of(tenant)):
                 await self._settled(tenant, wanted.scope.session_key)
                 answer, _ = await self._tenants.write(
                     tenant, wanted.at, "touch_turn", lambda _: message
@@ -267,7 +268,7 @@ class RedisStore:
         tenant = wanted.scope.tenant
         limits = self._tenants.tally(tenant).limits
         try:
-            async with asyncio.timeout(RECALL_TRY_S):
+            with within(RECALL_TRY_S):
                 answer, keyring = await self._tenants.read(
                     tenant,
                     "find",
@@ -290,7 +291,7 @@ class RedisStore:
         limits = self._tenants.tally(tenant).limits
         keep = content_key(original.decode("utf-8", "replace")) if wanted.keep else None
         try:
-            async with asyncio.timeout(self._timeout_s):
+            with within(self._timeout_s):
                 await self._tenants.write(
                     tenant,
                     wanted.at,
@@ -323,7 +324,7 @@ class RedisStore:
 
     async def _told(self, tenant: str, at: float, call: str, message: Message) -> None:
         try:
-            async with asyncio.timeout(self._timeout_s):
+            with within(self._timeout_s):
                 await self._tenants.write(tenant, at, call, lambda _: message)
         except _FAILURES as error:
             self._report(tenant, error)
@@ -343,7 +344,7 @@ class RedisStore:
         message = redis_wire.take_back_message(wanted.scope.session_key, attempt, late, limits)
         while True:
             try:
-                async with asyncio.timeout(self._timeout_s):
+                with within(self._timeout_s):
                     await self._tenants.write(tenant, wanted.at, "take_back", lambda _: message)
                 return
             except _FAILURES as error:
@@ -355,7 +356,7 @@ class RedisStore:
             await asyncio.sleep(self._sweep_every_s)
             for tenant in list(self._tenants.clocks):
                 try:
-                    async with asyncio.timeout(TURN_PATIENCE_S):
+                    with within(TURN_PATIENCE_S):
                         await self._sweep(tenant)
                 except _FAILURES as error:
                     self._report(tenant, error)

@@ -7,7 +7,7 @@ and may differ between sessions. Source: 03-proxy-and-recovery.md 4.3, 5.3 and 5
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from dataplane.adapters.originals import StoreLimits
 from dataplane.core.effects import OpenTurn, PastTurn
@@ -111,12 +111,12 @@ def turn_record(previous: PastTurn | None, wanted: OpenTurn) -> PastTurn:
     """What is remembered of this turn: the lifetime only widens, `offered` only turns on."""
     if previous is None:
         return PastTurn(wanted.messages, wanted.at, wanted.ttl_s, wanted.offered)
-    return replace(
-        previous,
-        messages=wanted.messages,
-        at=wanted.at,
-        ttl_s=max(previous.ttl_s, wanted.ttl_s),
-        offered=previous.offered or wanted.offered,
+    return PastTurn(
+        wanted.messages,
+        wanted.at,
+        max(previous.ttl_s, wanted.ttl_s),
+        previous.offered or wanted.offered,
+        previous.cached_at,
     )
 
 
@@ -130,8 +130,7 @@ def alias_record(alias: PastTurn | None, record: PastTurn) -> PastTurn:
 def _moved_on(turn: PastTurn | None, other: PastTurn) -> PastTurn:
     """A turn, or an empty one, that knows the other's clock, lifetime and cached answers."""
     known = turn or PastTurn(0, other.at, other.ttl_s, offered=False)
-    return replace(
-        known,
+    return known._replace(
         at=max(known.at, other.at),
         ttl_s=max(known.ttl_s, other.ttl_s),
         cached_at=max(known.cached_at, other.cached_at),

@@ -50,6 +50,7 @@ from dataplane.adapters.stores.tally import CommitTimes, TenantTally, store_stat
 from dataplane.adapters.stores.tenant_files import TenantFile, TenantFiles
 from dataplane.adapters.stores.troubles import Troubles
 from dataplane.adapters.stores.views import Views
+from dataplane.adapters.waiting import within
 from dataplane.core.content import content_key
 from dataplane.core.effects import (
     Commit,
@@ -138,13 +139,13 @@ class SqliteStore:
 
     async def open_turn(self, wanted: OpenTurn) -> SessionView:
         tenant, limits = wanted.scope.tenant, self._tally(wanted.scope.tenant).limits
-        if not wanted.decides and (known := self._views.of(wanted.scope).noted(wanted)):
+        if not wanted.decides and (known := self._views.turn(wanted.scope).noted(wanted)):
             self._later.note(wanted)
             return known
         if wanted.scope in self._later:
             self._later.flush()  # or it would be written over this one
         try:
-            async with asyncio.timeout(self._patience.of(tenant)):
+            with within(self._patience.of(tenant)):
                 file = await self._writable(tenant, wanted.at)
                 view = self._views.of(wanted.scope)
                 seen = view.seen
@@ -167,7 +168,7 @@ class SqliteStore:
         tenant, began = wanted.scope.tenant, time.perf_counter()
         tally = self._tally(tenant)
         try:
-            async with asyncio.timeout(self._timeout_s):
+            with within(self._timeout_s):
                 file = await self._writable(tenant, wanted.at)
                 landed = await self._write(
                     tenant, file, wanted.at, lambda tx: self._commit(tx, wanted, tally.limits)
@@ -195,7 +196,7 @@ class SqliteStore:
         tenant = wanted.scope.tenant
         self._later.flush()
         try:
-            async with asyncio.timeout(self._patience.of(tenant)):
+            with within(self._patience.of(tenant)):
                 file = await self._writable(tenant, wanted.at)
                 moved = await self._write(
                     tenant, file, wanted.at, lambda tx: sqlite_turn.touch(tx, wanted)
@@ -341,7 +342,7 @@ class SqliteStore:
         limits = self._tally(tenant).limits
         loop = asyncio.get_running_loop()
         try:
-            async with asyncio.timeout(RECALL_TRY_S):
+            with within(RECALL_TRY_S):
                 file = await self._ready(tenant, wanted.at)
                 found = await loop.run_in_executor(self._readers, file.find, wanted, limits)
         except _FAILURES as error:
@@ -368,7 +369,7 @@ class SqliteStore:
                 sqlite_stash.keep(tx, wanted, key, limits)
 
         try:
-            async with asyncio.timeout(self._timeout_s):
+            with within(self._timeout_s):
                 file = await self._writable(tenant, wanted.at)
                 await self._write(tenant, file, wanted.at, note)
         except _FAILURES as error:

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Mapping
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import chain
 from typing import Generic, TypeVar
 
@@ -134,17 +134,25 @@ class TurnKnown:
     recorded: bool = True
     cached_at: float = 0.0
 
+    def noted(self, wanted: OpenTurn) -> SessionView | None:
+        """The turn before, for a turn that decides nothing; None when it is not known here."""
+        previous = self.last
+        if previous is None:
+            return None
+        self.last, self.recorded = retention.turn_record(previous, wanted), False
+        return SessionView(previous)
+
     def touch(self, wanted: Touch) -> None:
         """The store has the clock of a ping; so must whoever is answered without asking it."""
         if self.last is not None and self.last.at == wanted.since:
-            self.last = replace(self.last, at=wanted.at)
+            self.last = self.last._replace(at=wanted.at)
 
     def note_cached(self, at: float) -> bool:
         """An answer to a request of that time (s) reported cache tokens; True where the store has
         to be told, which a thread at work would otherwise ask for with every turn.
         """
         if self.last is not None:
-            self.last = replace(self.last, cached_at=max(self.last.cached_at, at))
+            self.last = self.last._replace(cached_at=max(self.last.cached_at, at))
         if at - self.cached_at < retention.CACHED_EVERY_S:
             return False
         self.cached_at = at
@@ -157,7 +165,7 @@ class TurnKnown:
             self.cached_at = max(self.cached_at, read.previous.cached_at)
         if found is None or last is None:
             return found
-        return replace(found, cached_at=max(found.cached_at, last.cached_at))
+        return found._replace(cached_at=max(found.cached_at, last.cached_at))
 
     def _newest(self, read: TurnRead) -> PastTurn | None:
         """The provider holds also what was sent unrecorded. Another process may have had a later
@@ -168,7 +176,7 @@ class TurnKnown:
             return stored
         if stored is None:
             return last
-        return replace(last, at=max(last.at, stored.at), ttl_s=max(last.ttl_s, stored.ttl_s))
+        return last._replace(at=max(last.at, stored.at), ttl_s=max(last.ttl_s, stored.ttl_s))
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,14 +211,6 @@ class View:
         self.renew(dict.fromkeys(read.renewed, wanted.at))
         return self._known(previous, wanted.reach)
 
-    def noted(self, wanted: OpenTurn) -> SessionView | None:
-        """The turn before, for a turn that decides nothing; None when it is not known here."""
-        previous = self.turn.last
-        if previous is None:
-            return None
-        self.turn.last, self.turn.recorded = retention.turn_record(previous, wanted), False
-        return SessionView(previous=previous)
-
     def without_store(self, wanted: OpenTurn) -> SessionView:
         """The answer when the store gave none: decisions known here are durable, so they are
         replayed; dropping them would flip what the provider holds.
@@ -219,7 +219,7 @@ class View:
         self.turn.last, self.turn.recorded = retention.turn_record(previous, wanted), False
         if previous is None or self.frozen.mark == Mark():
             return SessionView(available=False)
-        return replace(self._known(previous, wanted.reach), available=False)
+        return self._known(previous, wanted.reach)._replace(available=False)
 
     def _known(self, previous: PastTurn | None, reach: Reach) -> SessionView:
         return SessionView(
@@ -285,9 +285,12 @@ class Views:
         self._by_principal = Recent(OwnedKnown, MAX_PRINCIPALS)
         self._by_session = Recent(OwnedKnown, MAX_SESSIONS)
 
+    def turn(self, scope: Scope) -> TurnKnown:
+        return self._turns.get((scope.tenant, f"{scope.session_key} {scope.thread}"))
+
     def of(self, scope: Scope) -> View:
         return View(
-            self._turns.get((scope.tenant, f"{scope.session_key} {scope.thread}")),
+            self.turn(scope),
             self._frozen.get((scope.tenant, scope.session_key)),
             self._kept.get((scope.tenant, "")),
             self._kept_here.get((scope.tenant, scope.session_key)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 from dataplane.core.credential import CredentialPlan
 from dataplane.core.identity import TOKEN_HEADER, Headers, holds_key
@@ -63,11 +64,8 @@ def upstream_headers(
     wish. forwards_clock: test clock mode. Content-Length and Host are set by the client for the
     body in hand.
     """
-    dropped = _NEVER_UP | credential.drops | _named_in_connection(headers)
-    if coding is not None:
-        dropped |= {b"accept-encoding"}
-    if not forwards_clock:
-        dropped |= {CLOCK_HEADER}
+    own = _not_up(credential.drops, is_read=coding is not None, forwards_clock=forwards_clock)
+    dropped = own | _named_in_connection(headers)
     kept = [
         (name, value)
         for name, value in headers
@@ -78,6 +76,15 @@ def upstream_headers(
     if credential.adds is not None:
         kept.append(credential.adds)
     return kept
+
+
+@lru_cache(maxsize=64)
+def _not_up(drops: frozenset[bytes], *, is_read: bool, forwards_clock: bool) -> frozenset[bytes]:
+    """drops: of the credential. is_read: the answer is, here."""
+    dropped = _NEVER_UP | drops
+    if is_read:
+        dropped |= {b"accept-encoding"}
+    return dropped if forwards_clock else dropped | {CLOCK_HEADER}
 
 
 def client_headers(

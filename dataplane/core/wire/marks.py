@@ -5,6 +5,7 @@ Source: 03-proxy-and-recovery.md 2.5.
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import msgspec
@@ -12,14 +13,14 @@ import msgspec
 from dataplane.core.wire.spans import Member, Span
 
 NAMES = ("cache_control", "cachePoint")  # of the members that are breakpoints
-_HINTS = tuple(name.encode() for name in NAMES)
-_COMMON = b'"cache'  # one search instead of one for each where there is no hint
+# One search for both of them, which a literal beginning makes a fast one.
+_HINT = re.compile(rb'"cache(?:_control|Point)')
 _LISTS = ("system", "tools")
 
 
 def breakpoints(body: bytes, members: dict[str, Member], elements: list[Span]) -> tuple[int, bool]:
     """How many breakpoints the body carries, and whether one asks for a lifetime of an hour."""
-    if _COMMON not in body or not any(hint in body for hint in _HINTS):
+    if _HINT.search(body) is None:
         return 0, False
     found = [own for own in (_mark_in(body, members, name) for name in NAMES) if own is not None]
     for name in _LISTS:
@@ -39,7 +40,7 @@ def _mark_in(body: bytes, members: dict[str, Member], name: str) -> dict[str, An
 
 
 def _marks_under(body: bytes, span: Span) -> list[dict[str, Any]]:
-    if not any(body.find(hint, span.start, span.end) >= 0 for hint in _HINTS):
+    if _HINT.search(body, span.start, span.end) is None:
         return []
     value = _decoded(body, span)
     found: list[dict[str, Any]] = []

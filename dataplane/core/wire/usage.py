@@ -8,9 +8,9 @@ Source: 03-proxy-and-recovery.md 2.9, 4.7.
 from __future__ import annotations
 
 import enum
-from collections.abc import Iterable
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Annotated
+from typing import Annotated, NamedTuple
 
 import msgspec
 from msgspec import Raw
@@ -30,6 +30,17 @@ class Usage:
     cache_write: int = 0
     cache_write_1h: int = 0
     output: int = 0
+
+    @property
+    def tokens(self) -> dict[str, int]:
+        """By name, every field."""
+        return {
+            "fresh_input": self.fresh_input,
+            "cache_read": self.cache_read,
+            "cache_write": self.cache_write,
+            "cache_write_1h": self.cache_write_1h,
+            "output": self.output,
+        }
 
     @property
     def prompt(self) -> int:
@@ -60,8 +71,7 @@ class Reading(enum.Enum):
     UNREADABLE = "usage_unreadable"  # its bytes, or a figure in it, could not be read
 
 
-@dataclass(frozen=True, slots=True)
-class RoundUsage:
+class RoundUsage(NamedTuple):
     """The usage of one upstream response. estimated: it was cut; output is what was delivered."""
 
     usage: Usage
@@ -77,11 +87,14 @@ class RoundUsage:
         """Where its end would have told the input, too. sent: tokens of what was asked."""
         if not self.estimated or self.reading is not Reading.ABSENT:
             return self
-        return replace(self, usage=replace(self.usage, fresh_input=sent), reading=Reading.READ)
+        usage = replace(self.usage, fresh_input=sent)
+        return self._replace(usage=usage, reading=Reading.READ)
 
 
-def total(rounds: Iterable[RoundUsage]) -> Usage:
+def total(rounds: Sequence[RoundUsage]) -> Usage:
     """What one client request was billed, all its rounds together."""
+    if len(rounds) == 1:
+        return rounds[0].usage
     return sum((each.usage for each in rounds), Usage())
 
 

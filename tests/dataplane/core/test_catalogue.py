@@ -27,6 +27,11 @@ def listed(*prices: Line) -> Listed:
     return Listed(Model("m", Clause(equals="m"), 1000, list(prices)), "somebody", "test 1")
 
 
+def price_of(sold: Listed, *, at: float = AT, prompt: int = 0) -> ModelPrice | None:
+    line = sold.line(at=at, prompt=prompt)
+    return None if line is None else sold.price(line)
+
+
 def test_the_vendored_file_is_the_one_that_its_hash_names_and_its_licence_is_beside_it() -> None:
     head, _, body = TEXT.partition(b'"providers": ')
     about = json.loads(head.rstrip(b", ") + b"}")
@@ -39,7 +44,7 @@ def test_the_vendored_file_is_the_one_that_its_hash_names_and_its_licence_is_bes
 def test_every_listed_price_is_exact() -> None:
     for provider in json.loads(TEXT)["providers"]:
         for model in catalogue._models(provider["id"]):
-            prices = [Listed(model, "", "").price(at=AT, prompt=size) for size in (0, 10**6)]
+            prices = [price_of(Listed(model, "", ""), prompt=size) for size in (0, 10**6)]
             assert all(price is None or rates_of(price) for price in prices)
 
 
@@ -94,7 +99,7 @@ def test_the_seller_of_the_address_is_paid_and_no_other() -> None:
 def test_a_request_past_a_tiers_start_costs_that_tier_all_of_it(prompt: int, expected: str) -> None:
     tiered = listed(Line("3", "15", "0.3"), Line("6", "22.5", "0.6", above=200_000))
 
-    price = tiered.price(at=AT, prompt=prompt)
+    price = price_of(tiered, prompt=prompt)
 
     assert price is not None
     assert price.input == expected
@@ -103,14 +108,14 @@ def test_a_request_past_a_tiers_start_costs_that_tier_all_of_it(prompt: int, exp
 def test_a_price_holds_from_the_first_moment_of_its_utc_day() -> None:
     changing = listed(Line("3", "15"), Line("2", "10", since=date(2026, 12, 1)))
 
-    prices = [changing.price(at=AT + seconds, prompt=0) for seconds in (-1, 0)]
+    prices = [price_of(changing, at=AT + seconds) for seconds in (-1, 0)]
 
     assert [price and price.input for price in prices] == ["3", "2"]
-    assert listed(Line("2", "10", since=date(2026, 12, 1))).price(at=AT - 1, prompt=0) is None
+    assert price_of(listed(Line("2", "10", since=date(2026, 12, 1))), at=AT - 1) is None
 
 
 def test_a_tier_without_a_price_is_billed_as_input() -> None:
-    price = listed(Line("4", "8")).price(at=AT, prompt=0)
+    price = price_of(listed(Line("4", "8")))
 
     assert price is not None
     usage = Usage(fresh_input=1, cache_read=1, cache_write=2, cache_write_1h=1)

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from dataplane.core.effects import PastTurn
@@ -72,7 +70,7 @@ def test_what_an_answer_reported_counts_until_it_has_certainly_expired(
     lifetime: Lifetime,
     expected: bool,  # noqa: FBT001
 ) -> None:
-    reported = was_reported(replace(past(3), cached_at=cached_at), lifetime, now=1000.0)
+    reported = was_reported(past(3)._replace(cached_at=cached_at), lifetime, now=1000.0)
 
     assert reported is expected
 

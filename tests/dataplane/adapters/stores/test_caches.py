@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from dataplane.adapters.originals import Cached, Store, Touch
@@ -73,7 +71,7 @@ async def test_a_turn_that_was_only_noted_can_be_touched(store: Store) -> None:
 
     assert await store.touch_turn(Touch(ALICE, NOW + 290, since=NOW + 10))
 
-    noted = await store.open_turn(replace(undecided, at=NOW + 300))
+    noted = await store.open_turn(undecided._replace(at=NOW + 300))
     assert noted.previous == PastTurn(3, NOW + 290, 300, offered=False)
 
 

@@ -77,6 +77,7 @@ turns = st.builds(
     times,
     st.sampled_from([0, 300, 3600]),
     st.booleans(),
+    decides=st.just(value=True),
     reach=reaches,
 )
 commits = st.builds(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from pathlib import Path
 
 from dataplane.adapters.originals import Store
@@ -22,7 +21,7 @@ async def test_the_next_turn_sees_a_turn_that_decided_nothing(store: Store) -> N
     await store.open_turn(TURN)
 
     between = await store.open_turn(undecided(5, 10))
-    after = await store.open_turn(replace(TURN, messages=7, at=NOW + 20))
+    after = await store.open_turn(TURN._replace(messages=7, at=NOW + 20))
 
     assert between.previous is not None
     assert (between.previous.messages, between.previous.offered) == (3, True)
@@ -34,14 +33,14 @@ async def test_the_next_turn_sees_a_turn_that_decided_nothing(store: Store) -> N
 async def test_a_first_turn_that_decides_nothing_is_remembered(store: Store) -> None:
     assert (await store.open_turn(undecided(5, 0))).previous is None
 
-    seen = await store.open_turn(replace(TURN, messages=7, at=NOW + 20))
+    seen = await store.open_turn(TURN._replace(messages=7, at=NOW + 20))
 
     assert seen.previous is not None
     assert seen.previous.messages == 5
 
 
 async def test_a_store_that_is_closed_has_written_them(tmp_path: Path) -> None:
-    for turns in ((TURN, undecided(5, 10)), (replace(TURN, messages=7, at=NOW + 20),)):
+    for turns in ((TURN, undecided(5, 10)), (TURN._replace(messages=7, at=NOW + 20),)):
         store = SqliteStore(tmp_path, limits=LIMITS, timeout_s=PATIENCE_S)
         await store.start()
         views = [await store.open_turn(turn) for turn in turns]
@@ -55,7 +54,7 @@ async def test_of_a_burst_the_newest_is_what_counts(tmp_path: Path) -> None:
     store = SqliteStore(tmp_path, limits=LIMITS, timeout_s=PATIENCE_S)
     await store.start()
     await store.open_turn(TURN)
-    await store.open_turn(replace(TURN, scope=BOB))
+    await store.open_turn(TURN._replace(scope=BOB))
 
     for number in range(50):
         await store.open_turn(undecided(5 + number, number))
@@ -63,7 +62,7 @@ async def test_of_a_burst_the_newest_is_what_counts(tmp_path: Path) -> None:
 
     reopened = SqliteStore(tmp_path, limits=LIMITS, timeout_s=PATIENCE_S)
     await reopened.start()
-    seen = await reopened.open_turn(replace(TURN, messages=99, at=NOW + 99))
+    seen = await reopened.open_turn(TURN._replace(messages=99, at=NOW + 99))
     await reopened.close()
     assert seen.previous is not None
     assert seen.previous.messages == 54

@@ -71,7 +71,7 @@ def test_a_long_warm_prefix_may_be_kept_alive(body: bytes) -> None:
         pytest.param({"rates": None}, gates.PRICE_UNKNOWN, id="price unknown"),
         pytest.param({"usage": Usage(0, 833_300)}, gates.TOO_EXPENSIVE, id="above 0.25 USD"),
         pytest.param({"rates": FLAT}, gates.CANNOT_PAY, id="a read costs as much as a write"),
-        pytest.param({"turn": replace(TURN, ttl_s=3600)}, gates.LONG_LIFETIME, id="one hour"),
+        pytest.param({"turn": TURN._replace(ttl_s=3600)}, gates.LONG_LIFETIME, id="one hour"),
         pytest.param({"sent": bytes((8 << 20) + 1)}, gates.BODY_TOO_LARGE, id="above 8 MiB"),
         pytest.param(
             {"sent": thinking('{"type":"enabled","budget_tokens":2000}')},
