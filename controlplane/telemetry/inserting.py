@@ -68,7 +68,8 @@ def put(table: type[Model], objects: Iterable[Model], key: Sequence[str]) -> Non
 
 def _execute(table: type[Model], rows: Sequence[Row], conflict: str) -> None:
     """Many rows a statement: each one gives the interpreter away, and under load it waits a
-    millisecond to get it back. Of few sizes, so that a connection knows the statements.
+    millisecond to get it back. Of few sizes, so that a connection knows the statements, and all of
+    one size together, so that a statement is written once.
     """
     columns = tuple(rows[0])
     names = ", ".join(f'"{column}"' for column in columns)
@@ -81,6 +82,8 @@ def _execute(table: type[Model], rows: Sequence[Row], conflict: str) -> None:
                 f'INSERT INTO "{table._meta.db_table}" ({names}) '  # noqa: S608  our own names only
                 f"VALUES {', '.join([marks] * size)} {conflict}"
             )
-            while len(values) - done >= size:
-                cursor.execute(sql, [*chain.from_iterable(values[done : done + size])])
-                done += size
+            statements = (len(values) - done) // size
+            parts = (values[done + n * size : done + (n + 1) * size] for n in range(statements))
+            if statements:
+                cursor.executemany(sql, [[*chain.from_iterable(part)] for part in parts])
+                done += statements * size

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from decimal import Decimal
+from operator import attrgetter
 from typing import Any
 
 from msgspec.structs import replace
@@ -34,7 +35,9 @@ def storable(row: RequestRow) -> RequestRow:
 
 
 def _text(said: str, most: int) -> str:
-    return said.replace("\0", "\N{REPLACEMENT CHARACTER}")[:most]
+    if "\0" in said:
+        said = said.replace("\0", "\N{REPLACEMENT CHARACTER}")
+    return said[:most]
 
 
 def uid_of(row: RequestRow) -> str:
@@ -42,11 +45,11 @@ def uid_of(row: RequestRow) -> str:
 
 
 def missing_in(row: RequestRow) -> int:
-    return sum(call.found in MISSING for call in row.recoveries)
+    return sum([call.found in MISSING for call in row.recoveries])
 
 
 def malformed_in(row: RequestRow) -> int:
-    return sum(call.found == "malformed" for call in row.recoveries)
+    return sum([call.found == "malformed" for call in row.recoveries])
 
 
 def accounting(row: RequestRow) -> str:
@@ -68,38 +71,45 @@ def saved_of(row: RequestRow) -> Decimal | None:
     return None if row.saved_usd is None else Decimal(row.saved_usd)
 
 
+_SAME = (
+    *("thread", "route", "provider", "model", "variant", "arm", "origin", "status", "outcome"),
+    *("bypassed", "cache_phase", "pristine_resend", "streamed", "compacted", "rewrite_failed"),
+    *("ending", "rounds", "shaped", "tokens_before", "tokens_after", "saved_unique", "cold_held"),
+    *("fresh_input", "cache_read", "cache_write", "cache_write_1h", "output", "usage_miss"),
+    *("added_ms", "upstream_ms", "first_byte_ms", "serve_ms", "expands", "expand_tokens"),
+    *("captured", "texts_left_out"),
+)
+# Column to the field of a report that it takes over as it is; one call reads them all.
+_TAKEN_OVER = {
+    **{name: name for name in _SAME},
+    "node_at": "at",
+    "tenant_uid": "tenant",
+    "session_uid": "session",
+    "effective_hash": "snapshot",
+    "error_code": "error_type",
+    "sse_buffered": "buffered",
+    "attempted_tokens": "attempted",
+}
+_taken_over = attrgetter(*_TAKEN_OVER.values())
+
+
 def request_row(row: RequestRow, batch: Batch, *, at: int, turn: int) -> Row:
     """Columns of RequestRecord. at: ms, by our clock."""
     return {
+        **dict(zip(_TAKEN_OVER, _taken_over(row), strict=True)),
         "uid": uid_of(row),
         "at": at,
-        "node_at": row.at,
-        "tenant_uid": row.tenant,
-        "session_uid": row.session,
-        "thread": row.thread,
         "turn": turn,
         "node_id": batch.node_id,
         "boot_id": batch.boot_id,
-        "route": row.route,
-        "provider": row.provider,
-        "model": row.model,
-        "effective_hash": row.snapshot,
-        "variant": row.variant,
-        "arm": row.arm,
-        "origin": row.origin,
-        **_outcome(row),
-        **_tokens(row),
-        "added_ms": row.added_ms,
-        "upstream_ms": row.upstream_ms,
-        "first_byte_ms": row.first_byte_ms,
-        "serve_ms": row.serve_ms,
-        "expands": row.expands,
-        "expand_tokens": row.expand_tokens,
+        "reverts": sum([each.reverted for each in row.components]),
+        "cost_usd": nano(cost_of(row)),
+        "saved_usd": nano(saved_of(row)),
+        "accounting": accounting(row),
+        "priced_by": row.priced_by[:32],
         "expand_missing": missing_in(row),
         "expand_malformed": malformed_in(row),
         "recoveries": _recoveries(row),
-        "captured": row.captured,
-        "texts_left_out": row.texts_left_out,
         "runs": packed(row.components),
     }
 
@@ -108,42 +118,3 @@ def _recoveries(row: RequestRow) -> str:
     if not row.recoveries:
         return "[]"
     return json.dumps([{"id": call.id, "found": call.found} for call in row.recoveries])
-
-
-def _outcome(row: RequestRow) -> dict[str, Any]:
-    return {
-        "status": row.status,
-        "outcome": row.outcome,
-        "error_code": row.error_type,
-        "bypassed": row.bypassed,
-        "cache_phase": row.cache_phase,
-        "pristine_resend": row.pristine_resend,
-        "streamed": row.streamed,
-        "sse_buffered": row.buffered,
-        "compacted": row.compacted,
-        "rewrite_failed": row.rewrite_failed,
-        "ending": row.ending,
-        "rounds": row.rounds,
-        "reverts": sum(each.reverted for each in row.components),
-    }
-
-
-def _tokens(row: RequestRow) -> dict[str, Any]:
-    return {
-        "shaped": row.shaped,
-        "tokens_before": row.tokens_before,
-        "tokens_after": row.tokens_after,
-        "attempted_tokens": row.attempted,
-        "saved_unique": row.saved_unique,
-        "cold_held": row.cold_held,
-        "fresh_input": row.fresh_input,
-        "cache_read": row.cache_read,
-        "cache_write": row.cache_write,
-        "cache_write_1h": row.cache_write_1h,
-        "output": row.output,
-        "cost_usd": nano(cost_of(row)),
-        "saved_usd": nano(saved_of(row)),
-        "accounting": accounting(row),
-        "priced_by": row.priced_by[:32],
-        "usage_miss": row.usage_miss,
-    }
