@@ -144,8 +144,11 @@ run: $(RUN_STAMP) ## Serve everything on HEADRACE_BIND (default 127.0.0.1:8000)
 demo: $(RUN_STAMP) ## Give every page life: simulated provider and the repository's own sessions
 	@exec $(BIN)/python -m tools.demo
 
-screenshots: $(DEV_STAMP) ## Take pictures of every page and state into docs/screenshots
-	@$(BIN)/python -m tools.screenshots
+# All of them are more megabytes than a clone should carry: the gallery is what is kept.
+SCREENSHOTS ?= build/screenshots
+
+screenshots: $(DEV_STAMP) ## Picture every page and state; docs/screenshots keeps one a page
+	@$(BIN)/python -m tools.screenshots --folder $(SCREENSHOTS)
 
 # Ten minutes, most of them for making a million request rows.
 bench-watching: $(DEV_STAMP) ## Measure reports, pages and streams at the size of a busy fleet

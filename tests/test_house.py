@@ -14,9 +14,11 @@ import pytest
 
 from dataplane.core.components import components
 from tests import house
+from tools import gallery
 
 MOST_LINES_OF_A_FUNCTION = 40
 MOST_LINES_OF_A_MODULE = 400
+MOST_BYTES_OF_THE_GALLERY = 3_000_000
 BANNED_NAMES = {
     "manager", "managers", "helper", "helpers", "util", "utils", "common", "misc", "base",
     "handler", "handlers", "service", "services", "data", "info",
@@ -211,6 +213,13 @@ def test_every_file_that_a_page_links_to_exists(page: str) -> None:
     targets = {target for pair in links for target in pair if target}
 
     assert {target for target in targets if not (here / target).exists()} == set()
+
+
+def test_the_gallery_holds_its_pictures_alone_and_is_light_enough_to_clone() -> None:
+    pictures = [name for name in house.files() if name.parent == Path("docs/screenshots")]
+
+    assert {name.name for name in pictures} == {f"{name}.webp" for name in gallery.NAMES}
+    assert sum((house.ROOT / name).stat().st_size for name in pictures) < MOST_BYTES_OF_THE_GALLERY
 
 
 def test_every_variable_of_the_environment_is_explained_to_the_operator() -> None:
