@@ -1,4 +1,4 @@
-"""What each request brings: its identifier, its origin, the machine it comes from (04 6.1, 8.1)."""
+"""What each request brings: its identifier, its origin, the machine behind it (04 §6.1, 8.1)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""One port for both: the data plane's paths go to the node, the rest to Django (00 section 2).
+"""One port for both: the data plane's paths go to the node, the rest to Django (00 §2).
 
 The node starts in the lifespan; a server that sends none (daphne) starts it with the first
-request. Source: 03-proxy-and-recovery.md section 1, 06-stack.md section 7.
+request. Source: 03-proxy-and-recovery.md 1, 06-stack.md 7.
 """
 
 from __future__ import annotations

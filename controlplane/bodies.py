@@ -1,4 +1,4 @@
-"""How much of a body is taken in, for how long, and of how many at once (04 section 6.1).
+"""How much of a body is taken in, for how long, and of how many at once (04 §6.1).
 
 Django reads a request to its end, to the disk where it is large, before it asks who has sent it,
 and waits for it as long as it takes. So a body is collected here first: little of it, and shortly,

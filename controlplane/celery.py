@@ -1,4 +1,4 @@
-"""The same jobs on Celery, where HEADRACE_CELERY_BROKER names a broker (04 section 7, 06 12).
+"""The same jobs on Celery, where HEADRACE_CELERY_BROKER names a broker (04 §7, 06 §12).
 
 celery -A controlplane.celery worker -Q critical,default,bulk
 celery -A controlplane.celery beat

@@ -1,4 +1,4 @@
-"""What no page and no program of ours sends is turned away at once (04 sections 8.2, 8.3)."""
+"""What no page and no program of ours sends is turned away at once (04 §8.2, 8.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which of the two databases a table lives in, and who writes when (04 sections 0.5 and 1.8)."""
+"""Which of the two databases a table lives in, and who writes when (04 §0.5 and 1.8)."""
 
 from __future__ import annotations
 

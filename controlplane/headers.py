@@ -1,4 +1,4 @@
-"""Response headers that Django has no setting for (04 section 8.2)."""
+"""Response headers that Django has no setting for (04 §8.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Names of API objects: a type prefix and a ULID in lower case, "ten_01j…" (04 section 0.3)."""
+"""Names of API objects: a type prefix and a ULID in lower case, "ten_01j…" (04 §0.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tables whose rows are written once: the database refuses, not only our code (04 section 1.8).
+"""Tables whose rows are written once: the database refuses, not only our code (04 §1.8).
 
 SQLite drops a table's triggers when a migration rebuilds it: such a migration repeats this one.
 """

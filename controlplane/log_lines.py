@@ -1,4 +1,4 @@
-"""How a line of the log looks: never with a credential in it (04 section 8.3)."""
+"""How a line of the log looks: never with a credential in it (04 §8.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What each code of a refusal means and what to do: the page that its `type` names (04 6.2).
+"""What each code of a refusal means and what to do: the page that its `type` names (04 §6.2).
 
 Codes of documents (config.*, advice.*) are worded where they are found: dataplane.core.config.
 """

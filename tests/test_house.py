@@ -1,4 +1,4 @@
-"""The rules that no linter knows. Source: 07-house-style.md sections 1 and 10."""
+"""The rules that no linter knows. Source: 07-house-style.md 1 and 10."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Changes to organisations, tenants and their keys.
 
 Each is one transaction with its audit entry and what it publishes to the nodes.
-Source: 04-controlplane-and-dashboard.md sections 1.1, 1.2, 8.8.
+Source: 04-controlplane-and-dashboard.md 1.1, 1.2, 8.8.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Provider keys of callers that stand for a tenant: bind and unbind (03 section 1.3, 04 1.1)."""
+"""Provider keys of callers that stand for a tenant: bind and unbind (03 §1.3, 04 §1.1)."""
 
 from __future__ import annotations
 

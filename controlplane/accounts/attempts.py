@@ -1,4 +1,4 @@
-"""How often a password or a code may be guessed: five times a minute, no longer lock (04 8.1)."""
+"""How often a password or a code may be guessed: five times a minute, no longer lock (04 §8.1)."""
 
 from __future__ import annotations
 

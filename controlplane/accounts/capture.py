@@ -1,4 +1,4 @@
-"""Whether text of a tenant's conversations is kept: three gates, all closed at first (04 8.7).
+"""Whether text of a tenant's conversations is kept: three gates, all closed at first (04 §8.7).
 
 The deployment's is HEADRACE_CAPTURE_CONTENT, an organisation's its administrators open, a tenant's
 is a consent with a name and a time. Nodes get only what comes of the three.

@@ -1,4 +1,4 @@
-"""How passwords are kept: argon2id, 64 MiB, three passes, two lanes (04 section 8.1)."""
+"""How passwords are kept: argon2id, 64 MiB, three passes, two lanes (04 §8.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Provider keys that we hold, at hand for the node in this process (03 section 1.4, 9.1).
+"""Provider keys that we hold, at hand for the node in this process (03 §1.4, 9.1).
 
 A request may not wait for a database, so the values are kept here and looked up again by the
 thread that watches for changes (fleet.upkeep); a new one is here before nodes learn its name.

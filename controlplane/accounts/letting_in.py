@@ -1,7 +1,7 @@
 """Whoever gives somebody a way into an account could be the one who then acts in it.
 
 The trail names them beside the person, until a sign-in that they could not have made: with an
-authenticator, or with a password that the person has chosen since (04 sections 8.1, 8.8).
+authenticator, or with a password that the person has chosen since (04 §8.1, 8.8).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Who belongs where: roles, invitations, and the last manager (04 section 1.1).
+"""Who belongs where: roles, invitations, and the last manager (04 §1.1).
 
 A changed role holds from the person's next request on, because scopes are built per request.
 """

@@ -1,4 +1,4 @@
-"""Changes to people: who they are, what they may do, and their sign-in (04 sections 1.1, 8.1)."""
+"""Changes to people: who they are, what they may do, and their sign-in (04 §1.1, 8.1)."""
 
 from __future__ import annotations
 

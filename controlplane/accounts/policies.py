@@ -1,4 +1,4 @@
-"""What an organisation may decide for its tenants and tokens (04 section 1.1)."""
+"""What an organisation may decide for its tenants and tokens (04 §1.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Refusals that an interface answers with a code and a status (04 section 6.2)."""
+"""Refusals that an interface answers with a code and a status (04 §6.2)."""
 
 from __future__ import annotations
 

@@ -38,7 +38,7 @@ def node_body(_name: str) -> bytes:
 
 
 def _upstream(row: Upstream) -> resource.Upstream:
-    """Of a held key only its name leaves this process (04 section 1.2)."""
+    """Of a held key only its name leaves this process (04 §1.2)."""
     return resource.Upstream(
         name=row.name,
         dialect=row.dialect,  # type: ignore[arg-type]

@@ -1,4 +1,4 @@
-"""Who may do what: one table (04 section 1.1). Where it holds: accounts.scopes."""
+"""Who may do what: one table (04 §1.1). Where it holds: accounts.scopes."""
 
 from __future__ import annotations
 

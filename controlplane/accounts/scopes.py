@@ -1,6 +1,6 @@
 """What one principal reaches: built once per request, asked by whatever reads or changes.
 
-Source: 04-controlplane-and-dashboard.md sections 1.1, 8.4.
+Source: 04-controlplane-and-dashboard.md 1.1, 8.4.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Values that we must be able to read again, sealed with AES-256-GCM (04 section 8.5)."""
+"""Values that we must be able to read again, sealed with AES-256-GCM (04 §8.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An authenticator beside the password: enrol, ask, renew, take away (04 section 8.1).
+"""An authenticator beside the password: enrol, ask, renew, take away (04 §8.1).
 
 Whoever may change what others rely on (admins and managers) owes one where the deployment demands
 it; everybody else may have one.

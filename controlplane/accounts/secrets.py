@@ -1,4 +1,4 @@
-"""Credentials that we give out: their shapes and their digests (03 section 1.3, 04 section 1.1)."""
+"""Credentials that we give out: their shapes and their digests (03 §1.3, 04 §1.1)."""
 
 from __future__ import annotations
 

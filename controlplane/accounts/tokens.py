@@ -1,4 +1,4 @@
-"""Tokens of the control plane's API: give out, replace, take back, recognise (04 section 1.1)."""
+"""Tokens of the control plane's API: give out, replace, take back, recognise (04 §1.1)."""
 
 from __future__ import annotations
 
@@ -256,7 +256,7 @@ def tokens_of(scope: Scope) -> Sequence[ApiToken]:
 
 
 def may_manage(scope: Scope, token: ApiToken) -> bool:
-    """Everyone their own, an admin the organisation's, a manager all (04 section 1.1)."""
+    """Everyone their own, an admin the organisation's, a manager all (04 §1.1)."""
     if scope.principal is None:
         return False
     is_own = scope.principal.user == token.created_by and scope.principal.token is None

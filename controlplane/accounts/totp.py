@@ -1,4 +1,4 @@
-"""Codes that change every half minute: TOTP of RFC 6238 with SHA-1 and six digits (04 8.1)."""
+"""Codes that change every half minute: TOTP of RFC 6238 with SHA-1 and six digits (04 §8.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which address may be an upstream: the rules where a manager enters it (04 section 8.6, 03 1.5).
+"""Which address may be an upstream: the rules where a manager enters it (04 §8.6, 03 §1.5).
 
 The same rules hold when a node connects, because what a name resolves to may change.
 """

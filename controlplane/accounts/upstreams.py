@@ -1,4 +1,4 @@
-"""The deployment's allow-list of providers: add, move, change (04 section 1.2)."""
+"""The deployment's allow-list of providers: add, move, change (04 §1.2)."""
 
 from __future__ import annotations
 

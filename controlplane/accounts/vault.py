@@ -1,6 +1,6 @@
 """Secrets that we hold: put, replace, remove, seal again; reading them is for the product alone.
 
-Source: 04-controlplane-and-dashboard.md sections 1.1, 8.5.
+Source: 04-controlplane-and-dashboard.md 1.1, 8.5.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The machines on which a person is signed in: seen, listed, revoked (04 sections 1.1, 8.1)."""
+"""The machines on which a person is signed in: seen, listed, revoked (04 §1.1, 8.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people do to alarms: take them on, put them to rest, silence them (04 section 5.3).
+"""What people do to alarms: take them on, put them to rest, silence them (04 §5.3).
 
 Each is one transaction with its entry in the trail. Acknowledging resolves nothing.
 """

@@ -1,4 +1,4 @@
-"""Where people are told: add, change, rotate, test and remove a channel (04 section 5.16)."""
+"""Where people are told: add, change, rotate, test and remove a channel (04 §5.16)."""
 
 from __future__ import annotations
 

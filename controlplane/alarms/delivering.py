@@ -1,4 +1,4 @@
-"""Send what is due, each channel by itself, so that a blocked one delays no other (04 section 7).
+"""Send what is due, each channel by itself, so that a blocked one delays no other (04 §7).
 
 A delivery is claimed by moving its next try, compared with what it was: two processes that look
 at once do not both send it. What fails is tried again later, under the same identifier.

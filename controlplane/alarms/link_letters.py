@@ -1,4 +1,4 @@
-"""Links into an account go to the mailbox of the person, where the deployment has mail (04 8.1).
+"""Links into an account go to the mailbox of the person, where the deployment has mail (04 §8.1).
 
 Whoever asks for a link then never sees it, and cannot use it in the person's place.
 """

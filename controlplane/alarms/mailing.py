@@ -1,4 +1,4 @@
-"""One delivery as a letter, through the backend that Django is configured with (04 section 7)."""
+"""One delivery as a letter, through the backend that Django is configured with (04 §7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What went wrong, who took it on, and who was told (04 section 1.5)."""
+"""What went wrong, who took it on, and who was told (04 §1.5)."""
 
 from __future__ import annotations
 

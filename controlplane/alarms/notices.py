@@ -1,4 +1,4 @@
-"""What is told, and to whom: one delivery for each channel that wants it (04 section 7).
+"""What is told, and to whom: one delivery for each channel that wants it (04 §7).
 
 A delivery is written in the transaction of the change it tells of, so that a crash in between
 loses neither. Its payload has links and numbers, never the text of a message.

@@ -1,4 +1,4 @@
-"""Sightings become alarms: one open alarm for each fingerprint (04 sections 1.5, 5.3)."""
+"""Sightings become alarms: one open alarm for each fingerprint (04 §1.5, 5.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One POST to an address that somebody configured, to where it was checked to lead (04 8.6).
+"""One POST to an address that somebody configured, to where it was checked to lead (04 §8.6).
 
 The name is resolved once, every address it has must pass the rules, and the connection goes to one
 of those. No redirect is followed, no proxy is asked, and ten seconds are all it gets.

@@ -1,4 +1,4 @@
-"""Which alarms somebody sees, and what is on record about one (04 sections 5.3, 8.4)."""
+"""Which alarms somebody sees, and what is on record about one (04 §5.3, 8.4)."""
 
 from __future__ import annotations
 

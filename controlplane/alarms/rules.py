@@ -1,4 +1,4 @@
-"""The built-in rules: what each one watches, how grave it is, and what to do (04 section 5.3)."""
+"""The built-in rules: what each one watches, how grave it is, and what to do (04 §5.3)."""
 
 from __future__ import annotations
 

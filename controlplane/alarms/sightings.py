@@ -8,7 +8,7 @@ from datetime import datetime
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Sighting:
-    """One observation that a rule speaks about (04 section 1.5, AlarmOccurrence); no content.
+    """One observation that a rule speaks about (04 §1.5, AlarmOccurrence); no content.
 
     rule: key of controlplane.alarms.rules. tenant: its uid, "" for the deployment. number: how
     often at once. subject: what else tells alarms of one rule apart, such as a resource or a

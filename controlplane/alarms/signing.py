@@ -1,4 +1,4 @@
-"""How a receiver of our webhooks knows that we sent them (04 section 7)."""
+"""How a receiver of our webhooks knows that we sent them (04 §7)."""
 
 from __future__ import annotations
 

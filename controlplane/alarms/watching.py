@@ -1,4 +1,4 @@
-"""Look at what was observed, and say what is wrong (04 sections 1.5, 5.3, 7).
+"""Look at what was observed, and say what is wrong (04 §1.5, 5.3, 7).
 
 Losses are looked for every second, the rest every five, less often while nothing is reported but
 signs of life. Everything is read from what the node reports left in the telemetry database, so a

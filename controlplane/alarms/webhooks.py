@@ -1,4 +1,4 @@
-"""One delivery as a signed request (04 section 7)."""
+"""One delivery as a signed request (04 §7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who may call an operation: stated on the route, asked before anything else (04 6.1, 8.2, 8.4)."""
+"""Who may call an operation: on the route, asked before anything else (04 §6.1, 8.2, 8.4)."""
 
 from __future__ import annotations
 

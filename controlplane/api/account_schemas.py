@@ -1,4 +1,4 @@
-"""Bodies about accounts: who belongs where, what opens what (04 sections 1.1, 6.3)."""
+"""Bodies about accounts: who belongs where, what opens what (04 §1.1, 6.3)."""
 
 from __future__ import annotations
 

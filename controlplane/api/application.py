@@ -1,4 +1,4 @@
-"""The API of version 1: its routers, its refusals, its description (04 section 6)."""
+"""The API of version 1: its routers, its refusals, its description (04 §6)."""
 
 from __future__ import annotations
 

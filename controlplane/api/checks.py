@@ -1,4 +1,4 @@
-"""Validate, resolve, fix and compare without saving; the registry (04 section 6.3)."""
+"""Validate, resolve, fix and compare without saving; the registry (04 §6.3)."""
 
 from __future__ import annotations
 

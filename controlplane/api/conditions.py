@@ -1,4 +1,4 @@
-"""ETag, If-Match and If-None-Match: nobody overwrites what they have not seen (04 4.8, 6.1)."""
+"""ETag, If-Match and If-None-Match: nobody overwrites what they have not seen (04 §4.8, 6.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The OpenAPI document as it is served and as docs/openapi.json keeps it (04 sections 6.1, 6.7)."""
+"""The OpenAPI document as it is served and as docs/openapi.json keeps it (04 §6.1, 6.7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents, their versions and drafts (04 section 6.3)."""
+"""Documents, their versions and drafts (04 §6.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What opens the data plane: a tenant's keys, and agents' keys bound to it (04 section 6.3)."""
+"""What opens the data plane: a tenant's keys, and agents' keys bound to it (04 §6.3)."""
 
 from __future__ import annotations
 

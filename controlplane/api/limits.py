@@ -1,4 +1,4 @@
-"""How often one caller may ask (04 section 6.1).
+"""How often one caller may ask (04 §6.1).
 
 Counted in windows of the clock, in this process alone: with several of them each one has its own
 count. It keeps a script that runs wild from the others' share; it is no accounting.

@@ -1,4 +1,4 @@
-"""The caller's own account: name, theme, password, machines (04 section 6.3)."""
+"""The caller's own account: name, theme, password, machines (04 §6.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The hosts of data-plane processes; a manager's matter (04 section 5.11)."""
+"""The hosts of data-plane processes; a manager's matter (04 §5.11)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How a route is declared: its permission, its tenancy and its refusals are data on it (04 6.1)."""
+"""How a route is declared: its permission, tenancy and refusals are data on it (04 §6.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Organisations, who belongs to them, who is invited (04 sections 1.1, 6.3)."""
+"""Organisations, who belongs to them, who is invited (04 §1.1, 6.3)."""
 
 from __future__ import annotations
 

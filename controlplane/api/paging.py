@@ -1,4 +1,4 @@
-"""Keyset pages: a cursor names the last row seen, so new rows move nothing (04 section 6.1)."""
+"""Keyset pages: a cursor names the last row seen, so new rows move nothing (04 §6.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Plans: look before a change, then make exactly that one (04 sections 4.8, 6.3)."""
+"""Plans: look before a change, then make exactly that one (04 §4.8, 6.3)."""
 
 from __future__ import annotations
 

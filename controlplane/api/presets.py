@@ -1,4 +1,4 @@
-"""Presets: the packaged ones to read, an organisation's to keep (04 sections 3.2, 6.3)."""
+"""Presets: the packaged ones to read, an organisation's to keep (04 §3.2, 6.3)."""
 
 from __future__ import annotations
 

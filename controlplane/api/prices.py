@@ -1,4 +1,4 @@
-"""What providers charge, version by version (04 sections 5.14, 6.3)."""
+"""What providers charge, version by version (04 §5.14, 6.3)."""
 
 from __future__ import annotations
 

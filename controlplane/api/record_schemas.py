@@ -1,4 +1,4 @@
-"""Bodies about prices and the audit trail (04 sections 5.12, 5.14, 6.3)."""
+"""Bodies about prices and the audit trail (04 §5.12, 5.14, 6.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The one shape in which the API refuses (04 sections 2.4, 6.2): application/problem+json."""
+"""The one shape in which the API refuses (04 §2.4, 6.2): application/problem+json."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def answer(request: HttpRequest, refused: RefusedError) -> HttpResponse:
 
 
 def of_fields(errors: Iterable[Mapping[str, Any]]) -> RefusedError:
-    """What a request schema says, one object a field (04 section 2.4)."""
+    """What a request schema says, one object a field (04 §2.4)."""
     found = [_of_field(error) for error in errors]
     codes = {error["code"] for error in found}
     code = codes.pop() if len(codes) == 1 else "request.invalid"

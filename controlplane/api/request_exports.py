@@ -1,4 +1,4 @@
-"""Request records taken away as a file, sent while it is read (04 sections 5.0, 6.3)."""
+"""Request records taken away as a file, sent while it is read (04 §5.0, 6.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Idempotency keys and dry runs, around every operation that changes (04 sections 4.8, 6.1)."""
+"""Idempotency keys and dry runs, around every operation that changes (04 §4.8, 6.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answers of the API (04 sections 0.3, 6.3). Times are milliseconds since the epoch."""
+"""Answers of the API (04 §0.3, 6.3). Times are milliseconds since the epoch."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def ms(moment: datetime) -> int:
 
 
 class Problem(BaseModel):
-    """The envelope of every refusal (section 2.4)."""
+    """The envelope of every refusal (04 §2.4)."""
 
     model_config = ConfigDict(extra="allow")
 

@@ -1,4 +1,4 @@
-"""Secrets that the product holds: written, replaced, removed, never read (04 6.3, 8.5)."""
+"""Secrets that the product holds: written, replaced, removed, never read (04 §6.3, 8.5)."""
 
 from __future__ import annotations
 

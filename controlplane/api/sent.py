@@ -1,4 +1,4 @@
-"""What callers send to the API (04 sections 4.8, 6.3)."""
+"""What callers send to the API (04 §4.8, 6.3)."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Mine(Sent):
 
 
 class EditIn(Sent):
-    """One machine-applicable edit of section 2.4."""
+    """One machine-applicable edit of 04 §2.4."""
 
     op: Literal["delete", "rename", "move", "set", "insert_after"]
     path: Annotated[str, StringConstraints(max_length=500, pattern="^(/.*)?$")]

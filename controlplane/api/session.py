@@ -1,4 +1,4 @@
-"""Who is asking, and of what (04 section 6.3)."""
+"""Who is asking, and of what (04 §6.3)."""
 
 from __future__ import annotations
 

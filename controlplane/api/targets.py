@@ -1,4 +1,4 @@
-"""What a text is meant for, as callers name it: tenant/acme/orchid, preset/lean, a uid (04 4.9)."""
+"""What a text is for, as callers name it: tenant/acme/orchid, preset/lean, a uid (04 §4.9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tenants that begin, change, are turned away and come back (04 section 6.3)."""
+"""Tenants that begin, change, are turned away and come back (04 §6.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tenants to read: themselves, what they run, what they ran (04 section 6.3)."""
+"""Tenants to read: themselves, what they run, what they ran (04 §6.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens of this API: a person's own, and those that an admin may end (04 sections 1.1, 6.3)."""
+"""Tokens of this API: a person's own, and those that an admin may end (04 §1.1, 6.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The audit trail: read, proved, taken away as a file (04 sections 5.12, 6.3, 8.8)."""
+"""The audit trail: read, proved, taken away as a file (04 §5.12, 6.3, 8.8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where nodes elsewhere report to: POST /api/dp/v1/telemetry (03 sections 9.2 and 9.9).
+"""Where nodes elsewhere report to: POST /api/dp/v1/telemetry (03 §9.2 and 9.9).
 
 204 for a batch that is stored, also for one that was stored before. 429 or 503: send it again.
 """

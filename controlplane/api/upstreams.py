@@ -1,4 +1,4 @@
-"""The deployment's allow-list of providers; a manager's matter (04 sections 1.2, 6.3, 8.6)."""
+"""The deployment's allow-list of providers; a manager's matter (04 §1.2, 6.3, 8.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Below /api: version 1, and a refusal in its shape for whatever else is asked (04 section 6.1)."""
+"""Below /api: version 1, and a refusal in its shape for whatever else is asked (04 §6.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Append to the trail, in the transaction of the change it tells of (04 section 8.8)."""
+"""Append to the trail, in the transaction of the change it tells of (04 §8.8)."""
 
 from __future__ import annotations
 

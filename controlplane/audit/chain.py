@@ -1,4 +1,4 @@
-"""How an event is bound to the one before it: hash = sha256(prev_hash + event) (04 section 8.8)."""
+"""How an event is bound to the one before it: hash = sha256(prev_hash + event) (04 §8.8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trail of changes: copied names, no foreign keys, never changed (04 sections 1.5, 8.8)."""
+"""The trail of changes: copied names, no foreign keys, never changed (04 §1.5, 8.8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where a change comes from, for as long as one request lasts (04 section 1.5)."""
+"""Where a change comes from, for as long as one request lasts (04 §1.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The trail as pages read it, and whether it is whole (04 sections 5.12, 6.1, 8.8)."""
+"""The trail as pages read it, and whether it is whole (04 §5.12, 6.1, 8.8)."""
 
 from __future__ import annotations
 

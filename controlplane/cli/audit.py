@@ -1,4 +1,4 @@
-"""headrace audit verify: whether the trail is whole (04 section 8.8)."""
+"""headrace audit verify: whether the trail is whole (04 §8.8)."""
 
 from __future__ import annotations
 

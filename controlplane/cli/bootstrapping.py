@@ -1,7 +1,7 @@
 """Make a deployment usable: a manager, an organisation, a tenant with upstreams and a key.
 
 Everything that is there already stays as it is, so that it may run at any time.
-Source: 00-start-here.md section 3, 04-controlplane-and-dashboard.md section 8.1.
+Source: 00-start-here.md 3, 04-controlplane-and-dashboard.md 8.1.
 """
 
 from __future__ import annotations

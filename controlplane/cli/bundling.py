@@ -1,4 +1,4 @@
-"""What a node needs to serve some tenants and no others, as a bundle (03 section 9.1)."""
+"""What a node needs to serve some tenants and no others, as a bundle (03 §9.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the commands end with (04 section 4.9)."""
+"""What the commands end with (04 §4.9)."""
 
 from __future__ import annotations
 

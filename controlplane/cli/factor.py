@@ -1,4 +1,4 @@
-"""headrace factor remove EMAIL: for who lost the authenticator and every recovery code (04 8.1)."""
+"""headrace factor remove EMAIL: for who lost authenticator and every recovery code (04 §8.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `headrace validate` found, for people and for the tools of a pipeline (04 section 4.9)."""
+"""What `headrace validate` found, for people and for the tools of a pipeline (04 §4.9)."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def table(found: Sequence[Checked], *, colour: bool = False) -> str:
 
 
 def report(found: Sequence[Checked]) -> dict[str, Any]:
-    """{"files": [{file, ok, errors, warnings, advice}]}, the objects of section 2.4."""
+    """{"files": [{file, ok, errors, warnings, advice}]}, the objects of 04 §2.4."""
     files = [
         {"file": one.file, "ok": not of("error", one.problems), **_split(one)} for one in found
     ]

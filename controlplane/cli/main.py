@@ -1,4 +1,4 @@
-"""The `headrace` command (04 section 4.9): a module each, loaded when asked for."""
+"""The `headrace` command (04 §4.9): a module each, loaded when asked for."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every online command understands: --output, --quiet, --no-color, --timeout (04 4.9)."""
+"""What every online command understands: --output, --quiet, --no-color, --timeout (04 §4.9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Problems of a document as people read them in a terminal (04 sections 2.9, 4.9)."""
+"""Problems of a document as people read them in a terminal (04 §2.9, 4.9)."""
 
 from __future__ import annotations
 

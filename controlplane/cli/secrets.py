@@ -1,4 +1,4 @@
-"""headrace secrets rekey: seal every secret with the first key of HEADRACE_SECRET_KEYS (04 8.5)."""
+"""headrace secrets rekey: seal all secrets with the first key of HEADRACE_SECRET_KEYS (04 §8.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which deployment the online commands talk to, and as whom (04 section 4.9)."""
+"""Which deployment the online commands talk to, and as whom (04 §4.9)."""
 
 from __future__ import annotations
 

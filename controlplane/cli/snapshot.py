@@ -1,4 +1,4 @@
-"""headrace snapshot: tenants, keys and upstreams in one file (00 section 3, 03 9.5)."""
+"""headrace snapshot: tenants, keys and upstreams in one file (00 §3, 03 §9.5)."""
 
 from __future__ import annotations
 

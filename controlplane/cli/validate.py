@@ -98,7 +98,7 @@ def problems_in(body: Any) -> Sequence[Problem]:
 
 
 def problem_of(told: Mapping[str, Any]) -> Problem:
-    """The object of section 2.4 from its JSON."""
+    """The object of 04 §2.4 from its JSON."""
     nested = {name: msgspec.convert(told[name], type_) for name, type_ in NESTED.items()}
     if expected := told["expected"]:
         nested["expected"] = msgspec.convert(expected, OneOf if "enum" in expected else Range)

@@ -1,4 +1,4 @@
-"""Save versions of documents and put them in force (04 sections 1.2, 2.1, 3.2, 3.3).
+"""Save versions of documents and put them in force (04 §1.2, 2.1, 3.2, 3.3).
 
 What is saved is in force at once, except a preset, which is promoted when its owner says so.
 """

@@ -24,7 +24,7 @@ class ConfigsConfig(AppConfig):
 
 
 def give_first_revision(instance: Any, created: bool, **_: Any) -> None:  # noqa: FBT001
-    """A tenant has a document and something to run from its creation (04 section 1.1).
+    """A tenant has a document and something to run from its creation (04 §1.1).
 
     A signal, because accounts may not know configs; it runs in the transaction of the creation.
     """

@@ -1,4 +1,4 @@
-"""The presets that a document may name: the packaged ones and its organisation's (04 3.1, 3.2)."""
+"""The presets that a document may name: the packaged ones and its organisation's (04 §3.1, 3.2)."""
 
 from __future__ import annotations
 

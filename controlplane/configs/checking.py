@@ -1,4 +1,4 @@
-"""The control plane's use of the one validator and the one resolver (04 section 0.4)."""
+"""The control plane's use of the one validator and the one resolver (04 §0.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What differs between two states of a configuration, in four views (04 section 3.5)."""
+"""What differs between two states of a configuration, in four views (04 §3.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The documents there are, and the text that a new deployment starts with (04 section 1.2)."""
+"""The documents there are, and the text that a new deployment starts with (04 §1.2)."""
 
 from __future__ import annotations
 

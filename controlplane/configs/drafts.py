@@ -1,4 +1,4 @@
-"""What people have typed and not saved yet (04 sections 1.2, 5.9).
+"""What people have typed and not saved yet (04 §1.2, 5.9).
 
 A draft is its author's own and may be invalid, but a credential is refused as in a save. It is
 no change of the configuration, so the trail does not tell of it.

@@ -1,4 +1,4 @@
-"""The effective document of a tenant as rows, each with where it comes from (04 section 3.4)."""
+"""The effective document of a tenant as rows, each with where it comes from (04 §3.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An effective document as YAML in which each line says where its value comes from (04 3.4)."""
+"""An effective document as YAML in which each line says where its value comes from (04 §3.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form view of a document, drawn from the registry, and its edits of the text (04 2.10).
+"""The form view of a document, drawn from the registry, and its edits of the text (04 §2.10).
 
 No key is named here. Only what is written is a value; what is not written shows its default.
 """

@@ -1,4 +1,4 @@
-"""Three-way merge of a lost race: what both wrote stays, what collides is asked (04 5.9)."""
+"""Three-way merge of a lost race: what both wrote stays, what collides is asked (04 §5.9)."""
 
 from __future__ import annotations
 

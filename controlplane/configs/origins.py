@@ -1,4 +1,4 @@
-"""Where each value of an effective document comes from, as JSON (04 section 3.3)."""
+"""Where each value of an effective document comes from, as JSON (04 §3.3)."""
 
 from __future__ import annotations
 

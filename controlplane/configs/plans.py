@@ -1,4 +1,4 @@
-"""Plans: a change that is tried out and rolled back, agreed to, and then made (04 1.2, 4.8)."""
+"""Plans: a change that is tried out and rolled back, agreed to, and then made (04 §1.2, 4.8)."""
 
 from __future__ import annotations
 

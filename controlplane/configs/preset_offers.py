@@ -1,4 +1,4 @@
-"""Offer a preset's version in force to those that pinned another (04 section 3.2)."""
+"""Offer a preset's version in force to those that pinned another (04 §3.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Presets ready to show: the packaged ones, then each organisation's (04 sections 3.1, 5.10)."""
+"""Presets ready to show: the packaged ones, then each organisation's (04 §3.1, 5.10)."""
 
 from __future__ import annotations
 

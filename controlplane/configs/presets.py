@@ -1,4 +1,4 @@
-"""Presets of an organisation: create, clone, describe, archive (04 section 3.2).
+"""Presets of an organisation: create, clone, describe, archive (04 §3.2).
 
 Their texts are saved and promoted by configs.actions. A preset is never deleted.
 """

@@ -1,4 +1,4 @@
-"""Refusals of the configs feature that an interface answers with a status (04 section 6.2)."""
+"""Refusals of the configs feature that an interface answers with a status (04 §6.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A tenant as its nodes see it (03 section 9.1)."""
+"""A tenant as its nodes see it (03 §9.1)."""
 
 from __future__ import annotations
 

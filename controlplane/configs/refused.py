@@ -1,6 +1,6 @@
 """Where a value was written that a node refuses: a node sees the merged document, without lines.
 
-Source: 04-controlplane-and-dashboard.md sections 2.4, 3.4.
+Source: 04-controlplane-and-dashboard.md 2.4, 3.4.
 """
 
 from __future__ import annotations

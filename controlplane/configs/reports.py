@@ -1,4 +1,4 @@
-"""What is to be said of a text, for editor, API and command line (04 sections 2.1, 2.4)."""
+"""What is to be said of a text, for editor, API and command line (04 §2.1, 2.4)."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ KEPT = timedelta(days=7)
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """errors, warnings, advice: the objects of section 2.4, ordered; columns also in UTF-16 units.
+    """errors, warnings, advice: the objects of 04 §2.4, ordered; columns also in UTF-16 units.
 
     canonical_hash and effective_hash: sha256 hex, None when there are errors.
     """

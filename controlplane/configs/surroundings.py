@@ -1,4 +1,4 @@
-"""What is known of the place that a document is meant for: upstreams, secrets, prices (04 2.5)."""
+"""What is known of the place that a document is meant for: upstreams, secrets, prices (04 §2.5)."""
 
 from __future__ import annotations
 

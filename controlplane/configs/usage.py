@@ -1,4 +1,4 @@
-"""Who names a preset, with or without a version, directly or through another one (04 3.2)."""
+"""Who names a preset, with or without a version, directly or through another one (04 §3.2)."""
 
 from __future__ import annotations
 

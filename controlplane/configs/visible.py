@@ -1,4 +1,4 @@
-"""What of the configuration a principal may see and change (04 section 8.4).
+"""What of the configuration a principal may see and change (04 §8.4).
 
 Reading: the server default by whoever reads any configuration, because tenants are merged from
 it; an organisation's default and presets by whoever reads one of its tenants; a tenant's by its

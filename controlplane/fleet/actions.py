@@ -1,4 +1,4 @@
-"""Publish resources and record what nodes answer (03 sections 9.1, 9.2, 9.4)."""
+"""Publish resources and record what nodes answer (03 §9.1, 9.2, 9.4)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What is published, as a bundle for some tenants narrows it: their keys and upstreams alone.
 
-So a node that starts from one can be told from what a new bundle would hold (03 sections 9.1, 9.5).
+So a node that starts from one can be told from what a new bundle would hold (03 §9.1, 9.5).
 """
 
 from __future__ import annotations

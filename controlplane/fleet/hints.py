@@ -1,4 +1,4 @@
-"""Wake whoever waits for changes in this process; a hint says only: look (03 section 9.4)."""
+"""Wake whoever waits for changes in this process; a hint says only: look (03 §9.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was published to the nodes and what they answered (04 section 1.4, 03 section 9.1)."""
+"""What was published to the nodes and what they answered (04 §1.4, 03 §9.1)."""
 
 from __future__ import annotations
 

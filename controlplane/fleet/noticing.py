@@ -1,4 +1,4 @@
-"""Whether somebody wrote to a database, at the cost of no query (03 section 9.4).
+"""Whether somebody wrote to a database, at the cost of no query (03 §9.4).
 
 SQLite counts the commits of other connections, of this process and of others alike: a connection
 that never writes reads that number in some microseconds, and misses nothing. A server's database

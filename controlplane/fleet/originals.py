@@ -1,4 +1,4 @@
-"""Open an original for a person, from the store of the node in this process (04 sections 5.7, 8.7).
+"""Open an original for a person, from the store of the node in this process (04 §5.7, 8.7).
 
 Every reading leaves a line in the trail, also one that found nothing; the text does not.
 """

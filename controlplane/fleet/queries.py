@@ -1,4 +1,4 @@
-"""What is published, and how far the nodes got with it (03 sections 9.2, 9.5)."""
+"""What is published, and how far the nodes got with it (03 §9.2, 9.5)."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Acknowledgement:
     """How the newest published version of a tenant fares.
 
     version: of the published resource, 0 when nothing is published. problems: the objects of
-    a nack (04 section 2.4). serving: the version the refusing node still answers with. nodes: how
+    a nack (04 §2.4). serving: the version the refusing node still answers with. nodes: how
     many answered. waiting: ids of those that have not. apart: of those that serve their own bundle.
     """
 

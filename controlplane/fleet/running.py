@@ -42,7 +42,7 @@ def unregister() -> None:
 
 
 def stats(tenant_uid: str | None) -> dict[str, Any] | None:
-    """The figures of 03 section 6.1 for one tenant, or of the whole node; None without a node, and
+    """The figures of 03 §6.1 for one tenant, or of the whole node; None without a node, and
     from one that is too busy to say.
     """
     try:

@@ -1,4 +1,4 @@
-"""The control plane of this process, as a node in it sees it (03 section 9; 00 section 2 row 5)."""
+"""The control plane of this process, as a node in it sees it (03 §9; 00 §2 (row 5))."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
 """Says which jobs missed their turns. No job itself: a step of the upkeep, which every process with
-a node runs, so that it does not depend on what it watches (04 section 7).
+a node runs, so that it does not depend on what it watches (04 §7).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What is to run again and again, and how it went (04 sections 1.7 and 7)."""
+"""What is to run again and again, and how it went (04 §1.7 and 7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How the jobs fare, for the page of the system's health (04 section 5.15)."""
+"""How the jobs fare, for the page of the system's health (04 §5.15)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The jobs that run again and again; the same functions in the process and on Celery (04 7)."""
+"""The jobs that run again and again; the same functions in the process and on Celery (04 §7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Runs the jobs in the process that serves, where no Celery is configured (04 section 7)."""
+"""Runs the jobs in the process that serves, where no Celery is configured (04 §7)."""
 
 from __future__ import annotations
 

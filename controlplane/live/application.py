@@ -1,4 +1,4 @@
-"""Live streams of one process: their paths, their readers, and how they end (04 6.4, 6.5)."""
+"""Live streams of one process: their paths, their readers, and how they end (04 §6.4, 6.5)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The log is the source; a wake-up only says: look now. Without one the hub looks by itself, so a
 lost wake-up costs a moment and never a message. Source: 04-controlplane-and-dashboard.md 6.4;
-06-stack.md section 11 (one snapshot per tick for everybody).
+06-stack.md 11 (one snapshot per tick for everybody).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The durable log that every stream reads: rows of telemetry.LiveEvent, newest last (04 1.6)."""
+"""The durable log that every stream reads: rows of telemetry.LiveEvent, newest last (04 §1.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What travels on a stream: numbers and states, never text of a request (04 section 6.4)."""
+"""What travels on a stream: numbers and states, never text of a request (04 §6.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a page of somebody else opened a live channel (04 section 8.4).
+"""Whether a page of somebody else opened a live channel (04 §8.4).
 
 A browser sends the cookies of this site with a request that another site makes, and asks no
 leave before a websocket. Programs name no origin.

@@ -1,4 +1,4 @@
-"""Who asks for a stream, and whose figures it may carry (04 sections 6.4, 8.4)."""
+"""Who asks for a stream, and whose figures it may carry (04 §6.4, 8.4)."""
 
 from __future__ import annotations
 

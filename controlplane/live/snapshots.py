@@ -1,7 +1,7 @@
 """What changed, as figures of all tenants of a view together: built once for each view and look.
 
 A chart's bucket is sent whole, so it may come twice; what a page shows beside it comes as texts
-for its leaves. Source: 04-controlplane-and-dashboard.md sections 5.0 and 6.4.
+for its leaves. Source: 04-controlplane-and-dashboard.md 5.0 and 6.4.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""/ws/v1/live: the log as it is, for programs with a token (04 section 6.5).
+"""/ws/v1/live: the log as it is, for programs with a token (04 §6.5).
 
 The server sends WINDOW messages ahead of the last one that was acknowledged; then it keeps only
 the newest of each key, and after STUCK_S without progress it hangs up.

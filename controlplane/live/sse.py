@@ -1,4 +1,4 @@
-"""GET /live/stream: the browser's stream as a small ASGI application (04 section 6.4).
+"""GET /live/stream: the browser's stream as a small ASGI application (04 §6.4).
 
 It stands beside Django and not in a view, because a view's thread and database connection would
 be held for as long as somebody reads. A client that does not read for WRITE_S is hung up on; it

@@ -1,4 +1,4 @@
-"""One reader of the live log: whose figures it sees, and what waits for it (04 section 6.4)."""
+"""One reader of the live log: whose figures it sees, and what waits for it (04 §6.4)."""
 
 from __future__ import annotations
 

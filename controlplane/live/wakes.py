@@ -1,4 +1,4 @@
-"""Wake-ups: "look into the log now", never what is in it (04 section 6.4).
+"""Wake-ups: "look into the log now", never what is in it (04 §6.4).
 
 Within a process a function is called. Between processes a message goes over the channel layer
 where one is configured; it may be lost, because every hub looks by itself, too.

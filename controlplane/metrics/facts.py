@@ -1,4 +1,4 @@
-"""What the control plane's databases say about nodes, jobs, alarms and messages (04 10.1)."""
+"""What the control plane's databases say about nodes, jobs, alarms and messages (04 §10.1)."""
 
 from __future__ import annotations
 

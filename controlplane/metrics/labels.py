@@ -1,4 +1,4 @@
-"""Tenants as labels: their uid and the name that an operator gave them (03 6.2, 04 8.9)."""
+"""Tenants as labels: their uid and the name that an operator gave them (03 §6.2, 04 §8.9)."""
 
 from __future__ import annotations
 

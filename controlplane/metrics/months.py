@@ -1,4 +1,4 @@
-"""What each tenant used this calendar month, from the database (03 section 6.2).
+"""What each tenant used this calendar month, from the database (03 §6.2).
 
 Gauges, though some names end in _total: they begin again at 0 every month, so rate() over them is
 wrong. A price that is unknown is not in the dollars; how many requests that are is a series.

@@ -1,4 +1,4 @@
-"""The control plane's part of /metrics, behind the node's (03 section 6.2, 04 section 10.1)."""
+"""The control plane's part of /metrics, behind the node's (03 §6.2, 04 §10.1)."""
 
 from __future__ import annotations
 

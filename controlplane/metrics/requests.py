@@ -1,4 +1,4 @@
-"""Requests of pages and API, counted in this process since start (04 section 10.1)."""
+"""Requests of pages and API, counted in this process since start (04 §10.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Put a new version of the price card in force (04 sections 1.7, 5.14).
+"""Put a new version of the price card in force (04 §1.7, 5.14).
 
 History keeps its price: a node prices what it sees with the card of that moment.
 """

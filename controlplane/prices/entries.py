@@ -1,4 +1,4 @@
-"""A price card as it is written, and what it means to a node (04 section 1.7)."""
+"""A price card as it is written, and what it means to a node (04 §1.7)."""
 
 from __future__ import annotations
 

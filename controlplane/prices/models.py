@@ -1,4 +1,4 @@
-"""Price cards: what a provider charges, version by version (04 section 1.7)."""
+"""Price cards: what a provider charges, version by version (04 §1.7)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from django.db import models
 
 from controlplane.identifiers import uid_field
 
-# USD per million tokens; the resolution of every amount of money (04 section 0.3).
+# USD per million tokens; the resolution of every amount of money (04 §0.3).
 usd = partial(models.DecimalField, max_digits=18, decimal_places=9)
 
 

@@ -1,4 +1,4 @@
-"""The card in force as nodes see it (03 section 9.1)."""
+"""The card in force as nodes see it (03 §9.1)."""
 
 from __future__ import annotations
 

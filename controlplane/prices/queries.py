@@ -1,4 +1,4 @@
-"""Cards and their entries, ready to show and to edit (04 section 5.14)."""
+"""Cards and their entries, ready to show and to edit (04 §5.14)."""
 
 from __future__ import annotations
 

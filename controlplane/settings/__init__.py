@@ -1,4 +1,4 @@
-"""Django's settings, derived from controlplane.settings.environment (04 sections 0.5, 1.8, 8)."""
+"""Django's settings, derived from controlplane.settings.environment (04 §0.5, 1.8, 8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Take in what a node reports: one batch, one transaction, once (04 sections 1.6 and 7)."""
+"""Take in what a node reports: one batch, one transaction, once (04 §1.6 and 7)."""
 
 from __future__ import annotations
 

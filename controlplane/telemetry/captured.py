@@ -1,4 +1,4 @@
-"""Texts that requests were sent without, kept for tenants who agreed to it (04 section 8.7).
+"""Texts that requests were sent without, kept for tenants who agreed to it (04 §8.7).
 
 A node scrubs and cuts them; here is asked once more whether the tenant agrees, so that what was on
 its way when somebody withdrew is not written.

@@ -1,4 +1,4 @@
-"""Request records leave as a file, and the trail says who took which (04 sections 7 and 8.8)."""
+"""Request records leave as a file, and the trail says who took which (04 §7 and 8.8)."""
 
 from __future__ import annotations
 

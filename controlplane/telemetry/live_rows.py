@@ -1,4 +1,4 @@
-"""What live pages are told of a batch: which figures moved, never the figures' meaning (04 6.4).
+"""What live pages are told of a batch: which figures moved, never the figures' meaning (04 §6.4).
 
 Streams read what changed anew, so that a message that comes twice, or not at all, harms nothing.
 """

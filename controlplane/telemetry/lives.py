@@ -1,4 +1,4 @@
-"""What a batch adds to the lives of sessions and of markers (04 section 1.6)."""
+"""What a batch adds to the lives of sessions and of markers (04 §1.6)."""
 
 from __future__ import annotations
 

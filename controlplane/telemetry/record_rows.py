@@ -1,4 +1,4 @@
-"""A reported request as rows of the tables (04 section 1.6)."""
+"""A reported request as rows of the tables (04 §1.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""At which resolutions counters are kept, and for how long (04 section 1.7)."""
+"""At which resolutions counters are kept, and for how long (04 §1.7)."""
 
 from __future__ import annotations
 

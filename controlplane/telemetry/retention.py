@@ -1,7 +1,7 @@
 """What is forgotten, and in which order: quota, age, size of the database, disk.
 
 Quota first, so that one heavy tenant never evicts a quiet one. A request goes with its texts in
-one transaction. The spend of a month is never touched. Source: 04 sections 1.7 and 7.
+one transaction. The spend of a month is never touched. Source: 04 §1.7 and 7.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What the components did to one request, packed into one column of its row (04 section 1.6).
+"""What the components did to one request, packed into one column of its row (04 §1.6).
 
 An object by component name, which a pipeline holds once at most, so that a database finds a gate or
 an event by its path. `position` is the place in the run order, since not every database keeps the

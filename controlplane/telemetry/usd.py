@@ -1,7 +1,7 @@
 """Dollars that a database can add up exactly.
 
 SQLite adds decimals as floats, so an amount is kept as whole billionths of a dollar, which is the
-precision that 04 section 0.3 states.
+precision that 04 §0.3 states.
 """
 
 from __future__ import annotations

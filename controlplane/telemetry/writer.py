@@ -1,7 +1,7 @@
 """The one thread of this process that writes what nodes report.
 
 A batch is answered when it is safe in the database, so that a node which hears nothing, or an
-error, sends it again; the database tells a repeated one. Source: 04 sections 1.8 and 7.
+error, sends it again; the database tells a repeated one. Source: 04 §1.8 and 7.
 """
 
 from __future__ import annotations

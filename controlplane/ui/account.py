@@ -1,4 +1,4 @@
-"""A person's own account: name, password, machines, tokens (04 section 5.16)."""
+"""A person's own account: name, password, machines, tokens (04 §5.16)."""
 
 from __future__ import annotations
 

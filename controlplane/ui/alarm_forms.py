@@ -1,4 +1,4 @@
-"""What somebody answers to an alarm (04 section 5.3)."""
+"""What somebody answers to an alarm (04 §5.3)."""
 
 from __future__ import annotations
 

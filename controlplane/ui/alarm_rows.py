@@ -1,4 +1,4 @@
-"""Alarms as rows and as one page, ready to show (04 section 5.3)."""
+"""Alarms as rows and as one page, ready to show (04 §5.3)."""
 
 from __future__ import annotations
 

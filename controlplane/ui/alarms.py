@@ -1,4 +1,4 @@
-"""What is wrong, since when, whose, and what to do (04 section 5.3)."""
+"""What is wrong, since when, whose, and what to do (04 §5.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether a key has been used, and what was turned away meanwhile (04 section 5.13)."""
+"""Whether a key has been used, and what was turned away meanwhile (04 §5.13)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page that asks before something is done: GET asks, POST does (04 section 5.0)."""
+"""A page that asks before something is done: GET asks, POST does (04 §5.0)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who changed what, when, from where (04 section 5.12)."""
+"""Who changed what, when, from where (04 §5.12)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Events of the trail as rows ready to show: who, what, when, from where (04 section 5.12)."""
+"""Events of the trail as rows ready to show: who, what, when, from where (04 §5.12)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The open alarms in the frame of every page: a count, and a line for each that is critical.
 
 The line stays until the alarm is resolved; whoever took it on is named on it. A reader hears of a
-critical alarm once, when it comes while a page is open. Source: 04 sections 5.0, 5.3.
+critical alarm once, when it comes while a page is open. Source: 04 §5.0, 5.3.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Whether text of conversations is kept: the gates, and their questions (04 sections 5.13, 8.7)."""
+"""Whether text of conversations is kept: the gates, and their questions (04 §5.13, 8.7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is kept of conversations and why not, ready to show (04 sections 5.7, 5.13, 8.7)."""
+"""What is kept of conversations and why not, ready to show (04 §5.7, 5.13, 8.7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a change of one document does to what runs, in sentences (04 section 3.5)."""
+"""What a change of one document does to what runs, in sentences (04 §3.5)."""
 
 from __future__ import annotations
 

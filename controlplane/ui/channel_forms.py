@@ -1,4 +1,4 @@
-"""The terms of a channel, as a form (04 section 5.16)."""
+"""The terms of a channel, as a form (04 §5.16)."""
 
 from __future__ import annotations
 

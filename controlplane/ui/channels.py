@@ -1,4 +1,4 @@
-"""Where people are told of alarms (04 section 5.16)."""
+"""Where people are told of alarms (04 §5.16)."""
 
 from __future__ import annotations
 

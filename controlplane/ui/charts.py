@@ -1,4 +1,4 @@
-"""A chart as the table that it is drawn from (the design's "Charts"; 04 section 5.2)."""
+"""A chart as the table that it is drawn from (the design's "Charts"; 04 §5.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every component of this build: what it does here, and why it declines (04 section 5.2)."""
+"""Every component of this build: what it does here, and why it declines (04 §5.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One component: what it is, what it did here, and the live gate chart (04 section 5.2)."""
+"""One component: what it is, what it did here, and the live gate chart (04 §5.2)."""
 
 from __future__ import annotations
 

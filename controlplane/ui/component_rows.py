@@ -1,6 +1,6 @@
 """One row per component of the pipeline: what it did, what it turned away, and why.
 
-Source: 03-proxy-and-recovery.md section 6.1, 04-controlplane-and-dashboard.md section 5.1.
+Source: 03-proxy-and-recovery.md 6.1, 04-controlplane-and-dashboard.md 5.1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The page on which a text is edited, whatever was just done to it (04 section 5.9)."""
+"""The page on which a text is edited, whatever was just done to it (04 §5.9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What would run, with the origin of every value (04 section 3.4)."""
+"""What would run, with the origin of every value (04 §3.4)."""
 
 from __future__ import annotations
 

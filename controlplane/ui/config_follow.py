@@ -1,4 +1,4 @@
-"""Write a document of one's own, or follow the layer below again (04 section 3.4)."""
+"""Write a document of one's own, or follow the layer below again (04 §3.4)."""
 
 from __future__ import annotations
 

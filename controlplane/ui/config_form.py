@@ -1,4 +1,4 @@
-"""A document as a form: every key of the registry, edits that touch nothing else (04 2.10)."""
+"""A document as a form: every key of the registry, edits that touch nothing else (04 §2.10)."""
 
 from __future__ import annotations
 

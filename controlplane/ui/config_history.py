@@ -1,4 +1,4 @@
-"""The versions of a document: list, read one, compare two, restore one (04 sections 3.5, 5.9)."""
+"""The versions of a document: list, read one, compare two, restore one (04 §3.5, 5.9)."""
 
 from __future__ import annotations
 

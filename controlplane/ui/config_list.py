@@ -1,4 +1,4 @@
-"""The documents that a person may see (04 section 5.9)."""
+"""The documents that a person may see (04 §5.9)."""
 
 from __future__ import annotations
 

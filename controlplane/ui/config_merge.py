@@ -1,4 +1,4 @@
-"""A save that came too late: base, theirs and mine, chosen hunk by hunk (04 section 5.9)."""
+"""A save that came too late: base, theirs and mine, chosen hunk by hunk (04 §5.9)."""
 
 from __future__ import annotations
 

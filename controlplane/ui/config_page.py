@@ -1,4 +1,4 @@
-"""What every page of one document has: its name, its state, its tabs (04 section 5.9)."""
+"""What every page of one document has: its name, its state, its tabs (04 §5.9)."""
 
 from __future__ import annotations
 

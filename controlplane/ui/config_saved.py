@@ -1,4 +1,4 @@
-"""What is said once a version is saved (04 section 5.9; 08 K-19)."""
+"""What is said once a version is saved (04 §5.9; 08 §K-19)."""
 
 from __future__ import annotations
 

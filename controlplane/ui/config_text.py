@@ -1,4 +1,4 @@
-"""The text of a document: read it, check it while typing, mend it, save it (04 section 5.9)."""
+"""The text of a document: read it, check it while typing, mend it, save it (04 §5.9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Addresses of documents, presets and explanations (04 sections 5.9, 5.10)."""
+"""Addresses of documents, presets and explanations (04 §5.9, 5.10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From nothing to the first request of an agent: tenant, key, lines, arrival (04 section 5.13)."""
+"""From nothing to the first request of an agent: tenant, key, lines, arrival (04 §5.13)."""
 
 from __future__ import annotations
 

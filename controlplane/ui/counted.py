@@ -1,4 +1,4 @@
-"""What telemetry counted within a window, by the names of 03-proxy-and-recovery.md section 6.1.
+"""What telemetry counted within a window, by the names of 03-proxy-and-recovery.md 6.1.
 
 The memory of a node begins again with its process, and holds what that process served. What nodes
 reported outlives both, so the figures of the Overview are made of this. A counter that nothing is

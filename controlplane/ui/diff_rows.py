@@ -1,6 +1,6 @@
 """Two texts side by side or in one column, ready to show: marked, long equal stretches folded.
 
-Source: 04-controlplane-and-dashboard.md sections 3.5, view `text`, and 5.7.
+Source: 04-controlplane-and-dashboard.md 3.5, view `text`, and 5.7.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Ways in for somebody with a link: an invitation, a new password (04 sections 1.1, 8.1)."""
+"""Ways in for somebody with a link: an invitation, a new password (04 §1.1, 8.1)."""
 
 from __future__ import annotations
 

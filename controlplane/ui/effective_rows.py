@@ -1,4 +1,4 @@
-"""Rows of an effective document as words: values, origin chips, filters (04 section 3.4)."""
+"""Rows of an effective document as words: values, origin chips, filters (04 §3.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""One page per code of a problem, from the table of wordings (04 sections 2.4 and 2.9)."""
+"""One page per code of a problem, from the table of wordings (04 §2.4 and 2.9)."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
 """What the Overview shows, as rows ready to print, from the statistics of a running node.
 
-The statistics are the JSON object of 03-proxy-and-recovery.md section 6.1. A key that is absent
+The statistics are the JSON object of 03-proxy-and-recovery.md 6.1. A key that is absent
 was not observed and is shown as a word. Templates only place what is computed here.
-Source: 04-controlplane-and-dashboard.md section 5.1.
+Source: 04-controlplane-and-dashboard.md 5.1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The form of a document as controls, and the edits that a posted form asks for (04 section 2.10).
+"""The form of a document as controls, and the edits that a posted form asks for (04 §2.10).
 
 What there is to draw comes from the registry through configs.form_fields; no key is named here.
 """

@@ -1,4 +1,4 @@
-"""How a form's fields look: the design's field, with its label, hint and problem (04 section 5.0).
+"""How a form's fields look: the design's field, with its label, hint and problem (04 §5.0).
 
 A form is told in Python (label, choices, hint, what is wrong) and placed by its template.
 """

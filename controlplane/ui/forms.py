@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from django import forms
 
-MAX_SOURCE = 256 * 1024  # bytes, as the validator's own limit (04 section 1.2)
+MAX_SOURCE = 256 * 1024  # bytes, as the validator's own limit (04 §1.2)
 
 
 class SourceField(forms.CharField):

@@ -1,4 +1,4 @@
-"""The charts of one component: declines by gate, and what it did, never in one (04 5.2)."""
+"""The charts of one component: declines by gate, and what it did, never in one (04 §5.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gates of one component: what each means, how often it held, and when (04 section 5.2)."""
+"""The gates of one component: what each means, how often it held, and when (04 §5.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secrets that we hold: put, replaced, removed, and never shown (04 section 8.5)."""
+"""Secrets that we hold: put, replaced, removed, and never shown (04 §8.5)."""
 
 from __future__ import annotations
 

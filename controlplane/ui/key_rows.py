@@ -1,4 +1,4 @@
-"""A tenant's credentials as rows ready to show (04 section 5.13)."""
+"""A tenant's credentials as rows ready to show (04 §5.13)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data-plane keys of a tenant: issue, rotate, revoke; bound agent keys (04 section 5.13)."""
+"""Data-plane keys of a tenant: issue, rotate, revoke; bound agent keys (04 §5.13)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a page of telemetry looks at: whose figures, over which window; and its links (04 5.0)."""
+"""What a page of telemetry looks at: whose figures, over which window; and its links (04 §5.0)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""People of an organisation as rows ready to show (04 section 5.13)."""
+"""People of an organisation as rows ready to show (04 §5.13)."""
 
 from __future__ import annotations
 

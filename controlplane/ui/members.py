@@ -1,4 +1,4 @@
-"""Who belongs to an organisation: roles, invitations, accounts (04 section 5.13)."""
+"""Who belongs to an organisation: roles, invitations, accounts (04 §5.13)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whether it pays: what the same traffic would have cost, what it did, what is left (04 5.1)."""
+"""Whether it pays: what the same traffic would have cost, what it did, what is left (04 §5.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Nodes and what they run, ready to show (04 section 5.11)."""
+"""Nodes and what they run, ready to show (04 §5.11)."""
 
 from __future__ import annotations
 

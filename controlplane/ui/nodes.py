@@ -1,4 +1,4 @@
-"""Is every node running what I think it runs? (04 section 5.11)."""
+"""Is every node running what I think it runs? (04 §5.11)."""
 
 from __future__ import annotations
 

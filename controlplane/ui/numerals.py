@@ -1,7 +1,7 @@
 """How a number, an amount or a span is written on a page.
 
 A value that was not observed or cannot be known is a word, never a figure.
-Source: 04-controlplane-and-dashboard.md section 0.3 and the design's table of numbers.
+Source: 04-controlplane-and-dashboard.md 0.3 and the design's table of numbers.
 """
 
 from __future__ import annotations

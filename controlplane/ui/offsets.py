@@ -1,6 +1,6 @@
 """Positions in a text as the editor in a browser counts them: UTF-16 units from the start.
 
-Source: 04-controlplane-and-dashboard.md section 0.3 (positions), 06-stack.md section 5.5.
+Source: 04-controlplane-and-dashboard.md 0.3 (positions), 06-stack.md 5.5.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A configuration document as the pages find it: by its name in an address, if one may read it.
 
-Source: 04-controlplane-and-dashboard.md sections 1.1 (permissions), 5.9 and 8.4.
+Source: 04-controlplane-and-dashboard.md 1.1 (permissions), 5.9 and 8.4.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Is it healthy, is it losing anything, is it paying (04 section 5.1)."""
+"""Is it healthy, is it losing anything, is it paying (04 §5.1)."""
 
 from __future__ import annotations
 

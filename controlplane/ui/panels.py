@@ -1,4 +1,4 @@
-"""What a panel says when it cannot show figures, or not all of them (04 section 5.0).
+"""What a panel says when it cannot show figures, or not all of them (04 §5.0).
 
 loading is left to the browser: a page is complete when it arrives, and dims while it is replaced.
 """

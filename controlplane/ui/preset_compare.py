@@ -1,4 +1,4 @@
-"""Any two presets side by side (04 sections 3.5, 5.10)."""
+"""Any two presets side by side (04 §3.5, 5.10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A new preset, described; and what is said about one (04 section 3.2)."""
+"""A new preset, described; and what is said about one (04 §3.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Presets: the list, one with its versions and uses, and what may be done to it (04 3.2, 5.10)."""
+"""Presets: the list, one with its versions and uses, and what may be done to it (04 §3.2, 5.10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A price card as rows ready to show, and as a text that somebody edited (04 section 5.14)."""
+"""A price card as rows ready to show, and as a text that somebody edited (04 §5.14)."""
 
 from __future__ import annotations
 

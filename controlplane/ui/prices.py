@@ -1,4 +1,4 @@
-"""What providers charge: the card in force, its history, a new version (04 section 5.14)."""
+"""What providers charge: the card in force, its history, a new version (04 §5.14)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The problem list as it is read: what blocks saving first, and repetitions as one (04 5.9)."""
+"""The problem list as it is read: what blocks saving first, and repetitions as one (04 §5.9)."""
 
 from __future__ import annotations
 

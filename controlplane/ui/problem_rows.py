@@ -1,6 +1,6 @@
 """Problems of a document as a list to read: where, what, why, and what to write instead.
 
-Source: 04-controlplane-and-dashboard.md sections 2.4 and 2.9.
+Source: 04-controlplane-and-dashboard.md 2.4 and 2.9.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ class Suggested(msgspec.Struct, frozen=True):
 
 
 class Told(msgspec.Struct, frozen=True):
-    """The part of a problem (04 section 2.4) that a person reads.
+    """The part of a problem (04 §2.4) that a person reads.
 
     written: where its value was written, when that is another text than the one at hand.
     """

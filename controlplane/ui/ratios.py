@@ -1,4 +1,4 @@
-"""What was saved as a share of what: four ratios that are never mixed up (04 section 5.1)."""
+"""What was saved as a share of what: four ratios that are never mixed up (04 §5.1)."""
 
 from __future__ import annotations
 

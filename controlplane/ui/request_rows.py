@@ -1,4 +1,4 @@
-"""Requests as rows and as one page, ready to show (04 section 5.8)."""
+"""Requests as rows and as one page, ready to show (04 §5.8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every request: the list with its filters, and one in full (04 section 5.8)."""
+"""Every request: the list with its filters, and one in full (04 §5.8)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """The safety strip: whether an original was lost, in words, and since when that is counted.
 
-Source: 03-proxy-and-recovery.md section 4.8, 04-controlplane-and-dashboard.md section 5.1.
+Source: 03-proxy-and-recovery.md 4.8, 04-controlplane-and-dashboard.md 5.1.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""The second step of a sign-in, and the authenticator behind it (04 sections 5.16, 8.1)."""
+"""The second step of a sign-in, and the authenticator behind it (04 §5.16, 8.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sessions, their turns and what was taken out of them, ready to show (04 sections 5.6, 5.7)."""
+"""Sessions, their turns and what was taken out of them, ready to show (04 §5.6, 5.7)."""
 
 from __future__ import annotations
 

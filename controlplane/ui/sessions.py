@@ -1,4 +1,4 @@
-"""Which conversations, what was done to them, and whether anything is wrong (04 5.6, 5.7)."""
+"""Which conversations, what was done to them, and whether anything is wrong (04 §5.6, 5.7)."""
 
 from __future__ import annotations
 
@@ -175,7 +175,7 @@ def _found(request: PersonRequest, tenant: str, session_uid: str) -> tuple[Tenan
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def original(request: PersonRequest, tenant: str, session: str, marker: str) -> HttpResponse:
-    """GET says what it is, POST shows its text and leaves a line in the trail (04 8.7)."""
+    """GET says what it is, POST shows its text and leaves a line in the trail (04 §8.7)."""
     owner, _detail = _found(request, tenant, session)
     scope = scope_of_request(request)
     if not scope.may(READ_TEXT, owner):
@@ -199,7 +199,7 @@ def original(request: PersonRequest, tenant: str, session: str, marker: str) -> 
 @never_cache
 @require_http_methods(["GET", "HEAD", "POST"])
 def texts(request: PersonRequest, tenant: str, session: str, record: str) -> HttpResponse:
-    """GET says what is kept of a turn, POST shows it and leaves a line in the trail (04 8.7)."""
+    """GET says what is kept of a turn, POST shows it and leaves a line in the trail (04 §8.7)."""
     scope = scope_of_request(request)
     owner = scope.tenants("telemetry:read").filter(uid=tenant).first()
     turn = telemetry.request(scope, record)

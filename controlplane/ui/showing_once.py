@@ -1,4 +1,4 @@
-"""A page with something that is never shown again: a link or a token (04 section 8.3)."""
+"""A page with something that is never shown again: a link or a token (04 §8.3)."""
 
 from __future__ import annotations
 

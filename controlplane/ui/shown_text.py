@@ -1,4 +1,4 @@
-"""The bytes of an original as a page shows them: a part at a time, nothing hidden (04 5.7, 8.2)."""
+"""An original as a page shows it: a part at a time, nothing hidden (04 §5.7, 8.2)."""
 
 from __future__ import annotations
 

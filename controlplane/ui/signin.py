@@ -1,4 +1,4 @@
-"""Signing in and out, and the choice of light or dark (04 section 8.1)."""
+"""Signing in and out, and the choice of light or dark (04 §8.1)."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Lines to paste, so that an agent or a program talks through the gateway with a key.
 
 Each speaks one dialect. What a client's settings are called is its own documentation's; where it
-cannot send a header of ours, its text says how it is recognised instead (03 section 1.3).
+cannot send a header of ours, its text says how it is recognised instead (03 §1.3).
 """
 
 from __future__ import annotations

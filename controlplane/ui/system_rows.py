@@ -1,4 +1,4 @@
-"""Is the product itself well: databases, disk, reports, jobs, messages (04 section 5.15)."""
+"""Is the product itself well: databases, disk, reports, jobs, messages (04 §5.15)."""
 
 from __future__ import annotations
 

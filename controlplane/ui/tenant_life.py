@@ -1,4 +1,4 @@
-"""A tenant begins, is turned away, and comes back (04 section 5.13)."""
+"""A tenant begins, is turned away, and comes back (04 §5.13)."""
 
 from __future__ import annotations
 

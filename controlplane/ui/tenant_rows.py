@@ -1,4 +1,4 @@
-"""Tenants as rows and as one page, ready to show (04 section 5.13)."""
+"""Tenants as rows and as one page, ready to show (04 §5.13)."""
 
 from __future__ import annotations
 

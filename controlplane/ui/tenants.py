@@ -1,4 +1,4 @@
-"""The tenants a person may see, and one of them with its document (04 sections 5.9, 5.13)."""
+"""The tenants a person may see, and one of them with its document (04 §5.9, 5.13)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What people send about tokens of the API (04 section 1.1)."""
+"""What people send about tokens of the API (04 §1.1)."""
 
 from __future__ import annotations
 

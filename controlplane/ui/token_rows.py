@@ -1,4 +1,4 @@
-"""Tokens of the API as rows ready to show (04 section 5.16)."""
+"""Tokens of the API as rows ready to show (04 §5.16)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Tokens of the API: a person's own, and for admins those of the organisation (04 section 5.16)."""
+"""Tokens of the API: a person's own, and for admins those of the organisation (04 §5.16)."""
 
 from __future__ import annotations
 

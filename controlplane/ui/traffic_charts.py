@@ -1,4 +1,4 @@
-"""Requests and tokens over time, beside the figures of the Overview (04 section 5.1)."""
+"""Requests and tokens over time, beside the figures of the Overview (04 §5.1)."""
 
 from __future__ import annotations
 

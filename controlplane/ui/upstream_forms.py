@@ -1,4 +1,4 @@
-"""What a manager sends about upstreams and held secrets (04 sections 1.1, 1.2)."""
+"""What a manager sends about upstreams and held secrets (04 §1.1, 1.2)."""
 
 from __future__ import annotations
 

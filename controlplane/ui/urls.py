@@ -1,4 +1,4 @@
-"""The pages (04-controlplane-and-dashboard.md section 5)."""
+"""The pages (04-controlplane-and-dashboard.md 5)."""
 
 from __future__ import annotations
 

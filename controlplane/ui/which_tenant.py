@@ -1,6 +1,6 @@
 """An address whose slug stands for several tenants: the person is asked which one is meant.
 
-Nothing was read or changed for any of them (04 sections 1.1, 8.4).
+Nothing was read or changed for any of them (04 §1.1, 8.4).
 """
 
 from __future__ import annotations

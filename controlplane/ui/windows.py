@@ -1,4 +1,4 @@
-"""Which stretch of time an address asks for: the last minutes, or one that does not move (04 5.0).
+"""Which stretch of time an address asks for: the last minutes, or one that does not move (04 §5.0).
 
 ?window=900 is the last 900 seconds. ?from=…&to=… are each now, now-6h, ms since the epoch, or a
 date and time in UTC; such a window stays where it is.

@@ -1,4 +1,4 @@
-"""Which credentials have been used since the node started (04 section 5.13: last used).
+"""Which credentials have been used since the node started (04 §5.13: last used).
 
 Bounded: whoever used theirs the longest time ago is forgotten first.
 """

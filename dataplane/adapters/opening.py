@@ -1,5 +1,5 @@
 """What other threads ask of a node whose memory is its event loop's: the figures of its counters,
-and one original for a person on the control plane's pages (04 section 5.7).
+and one original for a person on the control plane's pages (04 §5.7).
 
 Opening one counts as nobody's recovery and keeps nothing verbatim: the model has not seen it.
 """

@@ -1,6 +1,6 @@
 """What a store of originals and session state must do, whatever keeps the bytes.
 
-Source: 03-proxy-and-recovery.md section 5. Backends: memory, sqlite, redis and off, each in a
+Source: 03-proxy-and-recovery.md 5. Backends: memory, sqlite, redis and off, each in a
 module of dataplane.adapters.stores; one contract test runs over all of them.
 """
 
@@ -22,7 +22,7 @@ from dataplane.core.effects import (
 
 @dataclass(frozen=True, slots=True)
 class StoreLimits:
-    """What one tenant's store may hold (03 section 5.4); the defaults go by backend.
+    """What one tenant's store may hold (03 §5.4); the defaults go by backend.
 
     stash_ttl_s: lifetime of originals alone, 0 for ttl_s. An original that is gone is stashed
     again with the next turn that replays its decision, because the agent sends it again.

@@ -1,7 +1,7 @@
 """Names of providers become addresses that were checked, and connections go to those alone.
 
 A name that was public when its upstream was saved may lead into our own network a minute later;
-so each look-up is judged, and the client connects to what was judged (04 section 8.6).
+so each look-up is judged, and the client connects to what was judged (04 §8.6).
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Batches to a control plane elsewhere: POST /api/dp/v1/telemetry (03 sections 9.2 and 9.9)."""
+"""Batches to a control plane elsewhere: POST /api/dp/v1/telemetry (03 §9.2 and 9.9)."""
 
 from __future__ import annotations
 

@@ -91,7 +91,7 @@ def _wants_host(call: Call) -> bool:
 
 
 def stats(node: Node, tenant: str | None) -> dict[str, Any]:
-    """The fields of /stats (03 section 6.1) for one tenant id, or for the whole process."""
+    """The fields of /stats (03 §6.1) for one tenant id, or for the whole process."""
     totals = node.telemetry.process if tenant is None else node.telemetry.of(tenant)
     return {
         **_document(node, tenant, Count(totals, node.store.stats(tenant)), node.keepalive.live),

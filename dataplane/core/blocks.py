@@ -1,6 +1,6 @@
 """Blocks of keys that several components have: when to act, and which model to call.
 
-Source: 01-components.md sections 1.12 and 1.13, 04-controlplane-and-dashboard.md section 2.8.
+Source: 01-components.md 1.12 and 1.13, 04-controlplane-and-dashboard.md 2.8.
 """
 
 from __future__ import annotations

@@ -3,7 +3,7 @@
 What a text *is* is its exact bytes: `digest`. The content key, which is blind to white space, only
 recognises a text that was asked back; no bytes are ever chosen by it.
 The derived facts are remembered by digest, because an agent sends the same outputs every turn.
-Source: 01-components.md sections 1.6 and 5; 03-proxy-and-recovery.md 3.1; 00-start-here.md row 23.
+Source: 01-components.md 1.6 and 5; 03-proxy-and-recovery.md 3.1; 00-start-here.md 2 (row 23).
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What a component says about itself: the only home of its keys, defaults, gates and events.
 
 Validation, the JSON schema, forms, metrics and the reference pages are derived from here.
-Source: 07-house-style.md section 5, 01-components.md section 1.2.
+Source: 07-house-style.md 5, 01-components.md 1.2.
 """
 
 from __future__ import annotations
@@ -76,7 +76,7 @@ class Refusal:
 class Remark:
     """What a component has to say about its own keys taken together.
 
-    code: of 04 section 2.5, where its severity and words are. key: dotted, where it is shown;
+    code: of 04 §2.5, where its severity and words are. key: dotted, where it is shown;
     "" for the pipeline entry. other: the second key of a conflict. better: what a fix sets key
     to. inner: (line, column, sentence) inside a value that is itself a document.
     """

@@ -1,6 +1,6 @@
 """The reference page of a document: its keys beside those of components, and the packaged presets.
 
-Source: 07-house-style.md section 5 (what is derived from a declaration).
+Source: 07-house-style.md 5 (what is derived from a declaration).
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Each effect names the type of its answer. The core never waits, reads a clock or a file: a
 driver (dataplane.adapters.drive) performs the effect and sends the answer back in.
-Source: 07-house-style.md sections 1 and 7; 03-proxy-and-recovery.md sections 4.3 and 5.
+Source: 07-house-style.md 1 and 7; 03-proxy-and-recovery.md 4.3 and 5.
 """
 
 from __future__ import annotations
@@ -161,7 +161,7 @@ class Committed:
 
 
 class Found(enum.Enum):
-    """How the search for one marker id ended (03 section 4.3)."""
+    """How the search for one marker id ended (03 §4.3)."""
 
     RESOLVED = "resolved"
     MALFORMED = "malformed"  # no id of ours has this shape

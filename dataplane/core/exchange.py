@@ -230,7 +230,7 @@ class Exchange:
     def _path_of(
         self, conversation: Conversation, closed: Gate | None, *, was_offered: bool = False
     ) -> RecoveryPath:
-        """How the model may ask for what this request is sent without (03 section 4.2).
+        """How the model may ask for what this request is sent without (03 §4.2).
 
         Whether the tool is declared depends on the snapshot and the client's own tools, never on
         the turn: a tools array that comes and goes would flip the whole cached prefix.

@@ -2,7 +2,7 @@
 
 Over-estimating a lifetime is the safe direction: a wrong cold reading writes the whole suffix
 again, a missed one only forgoes a saving.
-Source: 03-proxy-and-recovery.md section 2.5, 01-components.md section 1.8.
+Source: 03-proxy-and-recovery.md 2.5, 01-components.md 1.8.
 """
 
 from __future__ import annotations

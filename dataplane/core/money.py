@@ -1,7 +1,7 @@
 """Exact prices: rates of a model, dollars of a usage, and what rewriting a cached token costs.
 
 Nothing here is a float, and unknown is None, never 0.
-Source: 02-sweep-and-ledger.md sections 8.1 and 8.10, 04-controlplane-and-dashboard.md section 1.
+Source: 02-sweep-and-ledger.md 8.1 and 8.10, 04-controlplane-and-dashboard.md 1.
 """
 
 from __future__ import annotations
@@ -130,7 +130,7 @@ def saving(*, gross: int, unique: int, usage: Usage | None, rates: Rates | None)
     gross: tokens that it took out; unique: the part that nothing was credited for before. That
     part would have been written into the provider's cache; the rest would have been read from it,
     or written once more where it had expired. Without a cache all of it is fresh input.
-    Source: 04-controlplane-and-dashboard.md section 5.1.
+    Source: 04-controlplane-and-dashboard.md 5.1.
     """
     if usage is None or rates is None:
         return None

@@ -98,7 +98,7 @@ def _places(messages: Sequence[Message], owned: Collection[str]) -> list[_Place]
     """The tool outputs of a request that the model reads.
 
     A marker that nobody here minted is text like any other: planting one must not keep content
-    from being compacted (03 section 3.4).
+    from being compacted (03 §3.4).
     """
     seen: dict[bytes, int] = {}
     places = []

@@ -1,6 +1,6 @@
 """The reference page of each component, written from its declaration and from nothing else.
 
-Source: 07-house-style.md section 5 (what is derived from a declaration).
+Source: 07-house-style.md 5 (what is derived from a declaration).
 """
 
 from __future__ import annotations

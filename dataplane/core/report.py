@@ -1,6 +1,6 @@
 """What a pipeline run says about itself: one report per component, one for the run.
 
-Source: 01-components.md sections 1.1 (Report) and 1.3.
+Source: 01-components.md 1.1 (Report) and 1.3.
 """
 
 from __future__ import annotations

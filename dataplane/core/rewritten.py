@@ -1,4 +1,4 @@
-"""Texts that a request was sent without, kept for a tenant who agreed to it (04 section 8.7).
+"""Texts that a request was sent without, kept for a tenant who agreed to it (04 §8.7).
 
 `rewritten` notes what a run changed; `text_rows` is the only way such a text leaves a node:
 without what looks like a credential, and cut.

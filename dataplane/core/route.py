@@ -117,7 +117,7 @@ class RouteError(ValueError):
         self.detail = detail
 
 
-# First segments of the paths that belong to the data plane (03 section 1).
+# First segments of the paths that belong to the data plane (03 §1).
 FIRST_SEGMENTS = frozenset(
     {"v1", "anthropic", "openai", "inference", "t"}  # provider routes
     | {"compact", "expand", "stats", "metrics", "healthz", "readyz", "debug"}

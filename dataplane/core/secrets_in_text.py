@@ -1,7 +1,7 @@
-"""What looks like a credential in a text that leaves the process (03 section 1.8, 04 section 8.3).
+"""What looks like a credential in a text that leaves the process (03 §1.8, 04 §8.3).
 
 Every process that writes a log line takes its lines through `scrubbed`; text of a conversation
-that is kept goes through `redacted` before it leaves the node (04 section 8.7). Patterns are an
+that is kept goes through `redacted` before it leaves the node (04 §8.7). Patterns are an
 aid: a credential that looks like prose passes. Each is linear in the text.
 """
 

@@ -1,6 +1,6 @@
 """Durations counted in 40 fixed slots, five per factor of ten, so that percentiles add up.
 
-Source: 04-controlplane-and-dashboard.md section 1.6 (histograms).
+Source: 04-controlplane-and-dashboard.md 1.6 (histograms).
 """
 
 from __future__ import annotations

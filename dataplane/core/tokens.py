@@ -1,4 +1,4 @@
-"""Offline token counts over o200k_base (01-components.md section 5, 06-stack.md section 9).
+"""Offline token counts over o200k_base (01-components.md 5, 06-stack.md 9).
 
 The vocabulary is vendored in `_ranks` and verified by hash; nothing is ever downloaded.
 """

@@ -1,6 +1,6 @@
 """What a component sees of a request, and the steps it may answer with.
 
-Source: 01-components.md sections 1.1, 1.4, 1.7 and 1.8.
+Source: 01-components.md 1.1, 1.4, 1.7 and 1.8.
 """
 
 from __future__ import annotations

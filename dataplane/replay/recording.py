@@ -1,7 +1,7 @@
 """A recorded agent session: what was sent, turn by turn, and when.
 
 Every reader turns its file into this one Anthropic-shaped form; `bodies` writes requests from it.
-Source: 00-start-here.md section 1 (real input); tests/data/README.md.
+Source: 00-start-here.md 1 (real input); tests/data/README.md.
 """
 
 from __future__ import annotations

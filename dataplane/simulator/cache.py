@@ -2,7 +2,7 @@
 
 BreakpointCache answers as Anthropic's does (entries are written where a request marks them),
 StepCache as OpenAI's (every prompt is written by itself, in steps of 128 tokens).
-Source: 00-start-here.md section 3 (simulated provider), 03-proxy-and-recovery.md 2.5 and 2.9.
+Source: 00-start-here.md 3 (simulated provider), 03-proxy-and-recovery.md 2.5 and 2.9.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Where each V, P and K case of configuration is tested, and why some are not yet.
 
-V and P: 04 sections 2.11 and 3.6; K: 08-field-cases.md. A name is file::function.
+V and P: 04 §2.11 and 3.6; K: 08-field-cases.md. A name is file::function.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ def manager(db: None) -> User:
 
 @pytest.fixture
 def forced() -> Iterator[None]:
-    """A node whose environment is above every document (08 K-19)."""
+    """A node whose environment is above every document (08 §K-19)."""
     node = FakeNode(NOTHING)
     node.settings = Settings(Path("var/state"), force_model="m9", derive="v2")
     running.register(node)

@@ -1,4 +1,4 @@
-"""What a request brings: identifier, origin, principal (04 sections 6.1, 8.2)."""
+"""What a request brings: identifier, origin, principal (04 §6.1, 8.2)."""
 
 from __future__ import annotations
 

@@ -69,7 +69,7 @@ def test_no_page_hides_behind_a_path_of_the_data_plane() -> None:
 
 
 @pytest.mark.parametrize("method", ["HEAD", "OPTIONS"])
-def test_a_probe_of_the_base_address_is_answered_by_the_node(method: str) -> None:  # 08 W-24
+def test_a_probe_of_the_base_address_is_answered_by_the_node(method: str) -> None:  # 08 §W-24
     assert is_data_plane({"type": "http", "path": "/", "method": method})
 
 

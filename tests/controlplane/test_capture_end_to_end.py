@@ -1,4 +1,4 @@
-"""Texts on their way through the process that is both: agent, node, report, page (04 8.7)."""
+"""Texts on their way through the process that is both: agent, node, report, page (04 §8.7)."""
 
 from __future__ import annotations
 

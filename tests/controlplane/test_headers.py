@@ -1,4 +1,4 @@
-"""What every page carries (04 sections 8.1, 8.2)."""
+"""What every page carries (04 §8.1, 8.2)."""
 
 from __future__ import annotations
 

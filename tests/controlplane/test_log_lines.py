@@ -1,4 +1,4 @@
-"""No line of the log shows a credential, whoever wrote it (04 section 8.3)."""
+"""No line of the log shows a credential, whoever wrote it (04 §8.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The setting that names the keys of the store (03 section 5.9, Appendix A)."""
+"""The setting that names the keys of the store (03 §5.9, Appendix A)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The environment, read once (03 Appendix A and section 2.2)."""
+"""The environment, read once (03 §Appendix A and 2.2)."""
 
 from __future__ import annotations
 
@@ -174,5 +174,5 @@ def test_a_redis_of_another_scheme_is_refused() -> None:
 def test_what_is_above_every_document_is_told_and_no_secret(
     environ: dict[str, str], said: list[str]
 ) -> None:
-    """08 K-19."""
+    """08 §K-19."""
     assert [str(one) for one in from_environment(environ).imposed] == said

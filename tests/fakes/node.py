@@ -40,7 +40,7 @@ MASK: dict[str, Any] = {
 
 
 def busy(**changed: Any) -> dict[str, Any]:
-    """Statistics of a node that has seen traffic, in the shape of 03 section 6.1."""
+    """Statistics of a node that has seen traffic, in the shape of 03 §6.1."""
     return NOTHING | {
         "requests": 16_204,
         "all_requests": 18_402,

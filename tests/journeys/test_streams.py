@@ -1,4 +1,4 @@
-"""Two hundred pages open on one server, through a restart (04 sections 6.4 and 10.2)."""
+"""Two hundred pages open on one server, through a restart (04 §6.4 and 10.2)."""
 
 from __future__ import annotations
 

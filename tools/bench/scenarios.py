@@ -1,4 +1,4 @@
-"""What is measured, one function per line of the table (00-start-here.md section 4)."""
+"""What is measured, one function per line of the table (00-start-here.md 4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long the pages take that read a million requests, asked as a browser asks (04 10.2)."""
+"""How long the pages take that read a million requests, asked as a browser asks (04 §10.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two hundred open pages on one process, through a kill (04 sections 6.4 and 10.2)."""
+"""Two hundred open pages on one process, through a kill (04 §6.4 and 10.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who owns what: organisations, tenants, people, credentials and upstreams (04 1.1, 1.2)."""
+"""Who owns what: organisations, tenants, people, credentials and upstreams (04 §1.1, 1.2)."""
 
 from __future__ import annotations
 

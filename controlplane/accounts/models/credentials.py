@@ -1,4 +1,4 @@
-"""Credentials: keys of traffic, tokens of the API, secrets that we hold (04 section 1.1)."""
+"""Credentials: keys of traffic, tokens of the API, secrets that we hold (04 §1.1)."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ SECRET_NAME = RegexValidator(
 
 
 class DataPlaneKey(models.Model):
-    """What an agent sends to be recognised: only its digest is kept (03 section 1.3).
+    """What an agent sends to be recognised: only its digest is kept (03 §1.3).
 
     principal: the subject the key belongs to; a key that replaces this one keeps it, so that
     what the old key stashed stays readable. retired_at: when an expired key left the nodes.
@@ -116,7 +116,7 @@ class ApiToken(models.Model):
 
 
 class Secret(models.Model):
-    """A value that we hold sealed and never show again (04 section 8.5).
+    """A value that we hold sealed and never show again (04 §8.5).
 
     It belongs to a tenant, an organisation, or with neither to the deployment. key_id: which
     sealing key opens it. version: raised with every new value.

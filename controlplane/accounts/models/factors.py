@@ -1,4 +1,4 @@
-"""What somebody proves besides the password (04 section 8.1)."""
+"""What somebody proves besides the password (04 §8.1)."""
 
 from __future__ import annotations
 

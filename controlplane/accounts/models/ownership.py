@@ -1,4 +1,4 @@
-"""Organisations, their tenants and the upstreams they choose from (04 sections 1.1, 1.2)."""
+"""Organisations, their tenants and the upstreams they choose from (04 §1.1, 1.2)."""
 
 from __future__ import annotations
 

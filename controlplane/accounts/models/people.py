@@ -1,4 +1,4 @@
-"""People: who they are, where they belong, how they got in (04 section 1.1)."""
+"""People: who they are, where they belong, how they got in (04 §1.1)."""
 
 from __future__ import annotations
 

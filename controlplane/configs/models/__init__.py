@@ -1,4 +1,4 @@
-"""The tables of configuration (04 section 1.2): what people write, and what came of it."""
+"""The tables of configuration (04 §1.2): what people write, and what came of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Documents, their immutable versions, drafts and presets (04 sections 1.2, 3.2)."""
+"""Documents, their immutable versions, drafts and presets (04 §1.2, 3.2)."""
 
 from __future__ import annotations
 
@@ -77,7 +77,7 @@ class ConfigVersion(models.Model):
     """One saved state of a document: the author's exact text and what it means.
 
     A tombstone has no text: from it on the document follows the layer below. parent: the version
-    that the author started from. canonical: the document of section 2.3 as JSON text;
+    that the author started from. canonical: the document of 04 §2.3 as JSON text;
     content_hash: sha256 hex of its bytes.
     """
 
@@ -136,7 +136,7 @@ class ConfigVersion(models.Model):
 
     @property
     def etag(self) -> str:
-        """Names this state of the document for compare-and-set (04 section 6.3)."""
+        """Names this state of the document for compare-and-set (04 §6.3)."""
         return f"d{self.number}-{self.source_sha256[:12]}"
 
 

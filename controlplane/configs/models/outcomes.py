@@ -1,4 +1,4 @@
-"""What came of documents: revisions, reports, plans, answers to retries (04 section 1.2)."""
+"""What came of documents: revisions, reports, plans, answers to retries (04 §1.2)."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from controlplane.identifiers import uid_field
 
 
 class EffectiveRevision(models.Model):
-    """What one tenant runs: its layers merged; number counts per tenant (04 section 3.3).
+    """What one tenant runs: its layers merged; number counts per tenant (04 §3.3).
 
     inputs: [{layer, name, number, content_hash}], lowest layer first. origins: JSON pointer to
     {layer, name, version, line}. effective_hash: sha256 hex.

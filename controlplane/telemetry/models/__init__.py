@@ -1,4 +1,4 @@
-"""The tables of the telemetry database (04 section 1.6). Times are ms since the epoch, UTC."""
+"""The tables of the telemetry database (04 §1.6). Times are ms since the epoch, UTC."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The log that live pages read from a cursor on (04 sections 1.6 and 6.4)."""
+"""The log that live pages read from a cursor on (04 §1.6 and 6.4)."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ SILENT_MS = 30_000  # nodes report every few seconds, also when nothing happened
 
 
 class State(StrEnum):
-    """What may be said of a figure (04 section 0.3)."""
+    """What may be said of a figure (04 §0.3)."""
 
     OK = "ok"
     ZERO = "zero"

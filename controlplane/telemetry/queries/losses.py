@@ -1,4 +1,4 @@
-"""Originals that could not be given back: what the alarm of 04 section 5.3 is made of."""
+"""Originals that could not be given back: what the alarm of 04 §5.3 is made of."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The data-plane processes: what they run and how fresh what we know of them is (04 5.11)."""
+"""The data-plane processes: what they run and how fresh what we know of them is (04 §5.11)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tenants a question is about (04 section 8.4)."""
+"""Which tenants a question is about (04 §8.4)."""
 
 from __future__ import annotations
 

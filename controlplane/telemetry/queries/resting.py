@@ -1,4 +1,4 @@
-"""What `cold_cache: true` would have spared a tenant in its own last week (04 section 2.5)."""
+"""What `cold_cache: true` would have spared a tenant in its own last week (04 §2.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models that were seen without a price (00-start-here.md 2, row 30; 04 section 5.14)."""
+"""Models that were seen without a price (00-start-here.md 2 (row 30); 04 §5.14)."""
 
 from __future__ import annotations
 

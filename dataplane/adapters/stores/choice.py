@@ -1,4 +1,4 @@
-"""Which stores a node has, and what a document's `store` block means for it (03 section 5.4)."""
+"""Which stores a node has, and what a document's `store` block means for it (03 §5.4)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What one tenant keeps verbatim, in memory: the rule that the durable stores follow.
 
-Source: 01-components.md 1.7; 00-start-here.md row 32.
+Source: 01-components.md 1.7; 00-start-here.md 2 (row 32).
 """
 
 from __future__ import annotations

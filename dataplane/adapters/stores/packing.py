@@ -1,4 +1,4 @@
-"""How an original is kept: compressed when it is long, then sealed (03 section 5.6, 5.9)."""
+"""How an original is kept: compressed when it is long, then sealed (03 §5.6, 5.9)."""
 
 from __future__ import annotations
 

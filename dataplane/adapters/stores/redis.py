@@ -1,8 +1,9 @@
 """The store that several nodes share: one Redis, every step of it one call of a script.
 
-Source: 03-proxy-and-recovery.md 5.3-5.5, 5.7-5.9. An original counts as kept once Redis has it in
-its append-only file. What does not answer within its time is answered for: unavailable,
-refused, store_error; what then lands too late is taken back before the session's next turn.
+Source: 03-proxy-and-recovery.md 5.3 to 5.5, 5.7 to 5.9. An original counts as kept once
+Redis has it in its append-only file. What does not answer within its time is answered for:
+unavailable, refused, store_error; what then lands too late is taken back before the session's
+next turn.
 """
 
 from __future__ import annotations

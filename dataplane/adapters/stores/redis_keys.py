@@ -1,4 +1,4 @@
-"""Where a tenant lies in Redis, and the data keys that it has there (03 section 5.7 and 5.9)."""
+"""Where a tenant lies in Redis, and the data keys that it has there (03 §5.7 and 5.9)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """agentdiet: a published baseline: one reflection per turn on a step of a few turns ago.
 
-Source: 01-components.md section 2.15.
+Source: 01-components.md 2.15.
 """
 
 from __future__ import annotations

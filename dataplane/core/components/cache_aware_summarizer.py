@@ -1,6 +1,6 @@
 """cache_aware_summarizer: a summary that is asked for behind the cached conversation itself.
 
-It runs alone. Source: 01-components.md section 2.17.
+It runs alone. Source: 01-components.md 2.17.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """cacheinject: place cache breakpoints on messages that have none; no text changes.
 
-Source: 01-components.md section 2.19.
+Source: 01-components.md 2.19.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 The component takes no keys and decides nothing about tool outputs: its presence in the pipeline
 tells the Anthropic codec to split the first system block that has a split point. The second
-block carries no cache breakpoint. Source: 01-components.md section 2.18.
+block carries no cache breakpoint. Source: 01-components.md 2.18.
 """
 
 from __future__ import annotations

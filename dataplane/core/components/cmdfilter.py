@@ -1,6 +1,6 @@
 """cmdfilter: reduce the outputs of known commands by declared line filters.
 
-Source: 01-components.md section 2.7.
+Source: 01-components.md 2.7.
 """
 
 from __future__ import annotations

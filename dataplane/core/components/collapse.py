@@ -1,7 +1,7 @@
 """collapse: keep the head and the tail of a large tool output, replace the middle by a marker.
 
 Lines and characters are counted in code points; the halving test is in UTF-8 bytes.
-Source: 01-components.md section 2.12.
+Source: 01-components.md 2.12.
 """
 
 from __future__ import annotations

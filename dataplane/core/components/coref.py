@@ -1,6 +1,6 @@
 """coref: cut outputs whose identifiers nobody has used since, in batches that pay for themselves.
 
-Source: 01-components.md section 2.23.
+Source: 01-components.md 2.23.
 """
 
 from __future__ import annotations

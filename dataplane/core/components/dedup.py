@@ -1,7 +1,7 @@
 """dedup: replace a tool output that is identical to an earlier one by a marker.
 
 Nothing is frozen: the same request yields the same bytes, at any depth.
-Source: 01-components.md section 2.5.
+Source: 01-components.md 2.5.
 """
 
 from __future__ import annotations

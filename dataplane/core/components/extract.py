@@ -1,6 +1,6 @@
 """extract: drop what is provably noise: progress lines, blank runs, blocks repeated in place.
 
-Source: 01-components.md section 2.9.
+Source: 01-components.md 2.9.
 """
 
 from __future__ import annotations

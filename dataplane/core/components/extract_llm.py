@@ -1,6 +1,6 @@
 """extract_llm: have a model trim large outputs behind the cached prefix.
 
-Source: 01-components.md sections 2.14 and 3.
+Source: 01-components.md 2.14 and 3.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """extract_llm_sweep: ask the request's own model which outputs are spent, and remove those.
 
 The names of gates and events are a contract: alert rules are written against them.
-Source: 02-sweep-and-ledger.md sections 10 and 12, 04-controlplane-and-dashboard.md section 2.7.
+Source: 02-sweep-and-ledger.md 10 and 12, 04-controlplane-and-dashboard.md 2.7.
 """
 
 from __future__ import annotations
@@ -178,7 +178,7 @@ class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 def remarks(config: Config) -> Iterator[Remark]:
-    """Advice that never blocks (04 section 2.5)."""
+    """Advice that never blocks (04 §2.5)."""
     if not config.econ_trigger:
         yield Remark("advice.sweep_without_econ_trigger", "econ_trigger", better=True)
     if config.min_inventory < _ADVISED_INVENTORY:

@@ -1,6 +1,6 @@
 """failed_run: replace the output of a failed test or build run that a later run supersedes.
 
-Source: 01-components.md section 2.6.
+Source: 01-components.md 2.6.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Numbers stay as they were written and keys are sorted by code point. A document whose objects
 repeat a key is left alone: sorting and merging could lose one of the members.
-Source: 01-components.md sections 1.16 and 2.1.
+Source: 01-components.md 1.16 and 2.1.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """image_offload: replace old images by markers, to stay within what a provider accepts.
 
-Source: 05-scoped-recovery-and-image-offload.md part B; keys B9, gates B10.
+Source: 05-scoped-recovery-and-image-offload.md B9 (keys) and B10 (gates).
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """linecap: cut over-long lines in their middle and keep one copy of repeated ones.
 
-Source: 01-components.md section 2.8.
+Source: 01-components.md 2.8.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """mask: keep the newest tool outputs verbatim, replace older ones by a marker.
 
-Source: 01-components.md section 2.11; its table of gates is the operator's.
+Source: 01-components.md 2.11; its table of gates is the operator's.
 """
 
 from __future__ import annotations

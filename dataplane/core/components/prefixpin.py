@@ -1,6 +1,6 @@
 """prefixpin: send the first text of an early message that keeps changing a little.
 
-It leaves no marker and turns nothing away by name. Source: 01-components.md section 2.24.
+It leaves no marker and turns nothing away by name. Source: 01-components.md 2.24.
 """
 
 from __future__ import annotations

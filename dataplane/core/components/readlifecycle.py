@@ -1,6 +1,6 @@
 """readlifecycle: replace file reads that a later edit made stale, or a later read superseded.
 
-Source: 01-components.md section 2.13.
+Source: 01-components.md 2.13.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """searchfold: write a path that many search hits share once, as a heading.
 
-Source: 01-components.md section 2.4.
+Source: 01-components.md 2.4.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """skeleton: replace the bodies of functions in code dumps, never those of the newest read.
 
-Source: 01-components.md section 2.22.
+Source: 01-components.md 2.22.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """smartcrush: keep the first, the last and the failing items of a long JSON array.
 
-Source: 01-components.md section 2.10.
+Source: 01-components.md 2.10.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """summarize: replace the middle of a long transcript by one summary. It runs alone.
 
-Source: 01-components.md section 2.16.
+Source: 01-components.md 2.16.
 """
 
 from __future__ import annotations

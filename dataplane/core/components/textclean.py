@@ -1,6 +1,6 @@
 """textclean: remove terminal control sequences and redrawn lines, and nothing that can be seen.
 
-Source: 01-components.md section 2.3.
+Source: 01-components.md 2.3.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """toolfilter: drop declarations of tools by name, unless the request shows that it needs them.
 
-Source: 01-components.md section 2.21.
+Source: 01-components.md 2.21.
 """
 
 from __future__ import annotations

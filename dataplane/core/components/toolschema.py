@@ -1,7 +1,7 @@
 """toolschema: drop annotations of tool schemas that no model needs.
 
 It takes no keys. Always on or never for a session: the prefix is written again once.
-Source: 01-components.md section 2.20.
+Source: 01-components.md 2.20.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """toon: write a JSON array of equal, flat objects as a table, when reading it back gives the same.
 
-Source: 01-components.md section 2.2.
+Source: 01-components.md 2.2.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """Rules that look at several keys at once, over the merged document: errors and warnings.
 
-Source: 04 section 2.5, third table; 01 sections 3 and 4.
+Source: 04 §2.5, third table; 01 §3 and 4.
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def _not_in_effect(merge: Merge) -> Iterator[Problem]:
 
 
 def _recovery(merge: Merge) -> Iterator[Problem]:
-    """The blocks recovery and expand (05 A9)."""
+    """The blocks recovery and expand (05 §A9)."""
     if merge.get("expand", "max_inline_bytes") and not merge.get("expand", "tool_paging"):
         facts = {"name": "expand.max_inline_bytes", "other": "expand.tool_paging: true"}
         yield merge.about(("expand", "max_inline_bytes"), "config.requires_key", **facts)

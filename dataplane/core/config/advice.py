@@ -1,6 +1,6 @@
 """The texts of what depends on the deployment, and of advice, with the figures behind it.
 
-Source: 04-controlplane-and-dashboard.md section 2.5, its last two tables.
+Source: 04-controlplane-and-dashboard.md 2.5, its last two tables.
 """
 
 from __future__ import annotations

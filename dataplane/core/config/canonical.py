@@ -1,6 +1,6 @@
 """One spelling per meaning: the bytes that versions are compared and hashed by.
 
-Source: 04-controlplane-and-dashboard.md section 2.3.
+Source: 04-controlplane-and-dashboard.md 2.3.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The preset that a document names, and those that it extends, the lowest first.
 
-Source: 04-controlplane-and-dashboard.md sections 2.5 (references) and 3.2.
+Source: 04-controlplane-and-dashboard.md 2.5 (references) and 3.2.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """The one way to check a document: editor, API, command line and node call these functions.
 
-Source: 04-controlplane-and-dashboard.md sections 2.1 and 3.3; 07-house-style.md section 4.
+Source: 04-controlplane-and-dashboard.md 2.1 and 3.3; 07-house-style.md 4.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """From the parser's events to a tree: keys, tags, aliases and their limits.
 
-Source: 04-controlplane-and-dashboard.md sections 2.3 and 2.5.
+Source: 04-controlplane-and-dashboard.md 2.3 and 2.5.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What is said of a document because of where it would run: policy, upstreams, prices, nodes.
 
 Each fact may be unknown, and then nothing is said about it: a document on a shelf is checked by
-the same function. Source: 04-controlplane-and-dashboard.md section 2.5, fourth table.
+the same function. Source: 04-controlplane-and-dashboard.md 2.5, fourth table.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """What differs between two documents or two effective documents, key by key.
 
 The sentences about it are in summary.py, the difference of the texts in lines.py.
-Source: 04-controlplane-and-dashboard.md section 3.5, views `semantic` and `effective`.
+Source: 04-controlplane-and-dashboard.md 3.5, views `semantic` and `effective`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The keys of a document that belong to no component, with their types, defaults and bounds.
 
-Source: 04-controlplane-and-dashboard.md sections 2.2 and 2.8; 03-proxy-and-recovery.md
-sections 3.3, 4.2, 5.4 and 7.4.
+Source: 04-controlplane-and-dashboard.md 2.2 and 2.8; 03-proxy-and-recovery.md
+3.3, 4.2, 5.4 and 7.4.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """One edit of a problem, made in the text: comments, key order, quotes and indentation stay.
 
-Source: 04-controlplane-and-dashboard.md sections 2.4 (replacement.edits) and 2.10.
+Source: 04-controlplane-and-dashboard.md 2.4 (replacement.edits) and 2.10.
 """
 
 from __future__ import annotations

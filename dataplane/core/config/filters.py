@@ -1,6 +1,6 @@
 """The filter documents of cmdfilter: YAML inside a configuration, checked as strictly.
 
-Source: 01-components.md section 2.7, 04-controlplane-and-dashboard.md section 2.5.
+Source: 01-components.md 2.7, 04-controlplane-and-dashboard.md 2.5.
 """
 
 from __future__ import annotations

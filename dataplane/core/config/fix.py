@@ -2,7 +2,7 @@
 
 Whatever an edit does to the text is read again and compared with what it should have done to the
 values: a text that would mean anything else, or would have lost a comment, is not returned.
-Source: 04-controlplane-and-dashboard.md sections 2.4, 2.10 and 2.11 (V-05, V-06).
+Source: 04-controlplane-and-dashboard.md 2.4, 2.10 and 2.11 (V-05, V-06).
 """
 
 from __future__ import annotations

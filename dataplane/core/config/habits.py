@@ -1,6 +1,6 @@
 """What is legal but known to work out badly: advice about the pipeline as a whole.
 
-Source: 04 section 2.5, last table; 01 section 4, combinations.
+Source: 04 §2.5, last table; 01 §4, combinations.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """From one checked document to the merge it takes part in: the layers below it and its preset.
 
-Source: 04-controlplane-and-dashboard.md sections 2.5 (references) and 3.3.
+Source: 04-controlplane-and-dashboard.md 2.5 (references) and 3.3.
 """
 
 from __future__ import annotations

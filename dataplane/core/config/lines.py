@@ -1,6 +1,6 @@
 """The difference of two texts by their longest common subsequence of lines, in rows side by side.
 
-Source: 04-controlplane-and-dashboard.md section 3.5, view `text`.
+Source: 04-controlplane-and-dashboard.md 3.5, view `text`.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The merged document as the rules that look at several keys see it.
 
 A problem is positioned where the document under check wrote the value; when another layer or a
-default did, it has no position and names that layer. Source: 04 section 2.4.
+default did, it has no position and names that layer. Source: 04 §2.4.
 """
 
 from __future__ import annotations

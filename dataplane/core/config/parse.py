@@ -2,7 +2,7 @@
 
 YAML 1.2, core schema; JSON is a part of it. Whatever the bytes, the answer is a value: no
 exception leaves `parse`, and an alias is counted before anybody walks what it expands to.
-Source: 04-controlplane-and-dashboard.md sections 0.3, 2.3 and 2.5; 06-stack.md row 16.
+Source: 04-controlplane-and-dashboard.md 0.3, 2.3 and 2.5; 06-stack.md 1 (row 16).
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ class Parsed:
 
 
 def parse(document: bytes | str) -> Parsed:
-    """Read one document; problems hold the codes of the first table of 04 section 2.5."""
+    """Read one document; problems hold the codes of the first table of 04 §2.5."""
     text, found = _decoded(document)
     if found:
         return Parsed(text, None, tuple(found))

@@ -2,7 +2,7 @@
 
 One that needs a component this build cannot run is listed all the same: naming it is
 config.component_unavailable at the name.
-Source: 04-controlplane-and-dashboard.md section 3.1; 01-components.md section 4.
+Source: 04-controlplane-and-dashboard.md 3.1; 01-components.md 4.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """What is wrong with a document: one object for editor, API, command line and node.
 
-Source: 04-controlplane-and-dashboard.md section 2.4. The texts of the codes are in wording.py.
+Source: 04-controlplane-and-dashboard.md 2.4. The texts of the codes are in wording.py.
 """
 
 from __future__ import annotations

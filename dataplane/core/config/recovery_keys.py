@@ -1,6 +1,6 @@
 """The top-level blocks `recovery` and `expand`.
 
-Source: 05-scoped-recovery-and-image-offload.md section A9.
+Source: 05-scoped-recovery-and-image-offload.md A9.
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
 """A key that was removed or is refused here: the problem, and the edits that mend the document.
 
-Source: 04-controlplane-and-dashboard.md sections 2.4, 2.6 and 2.7.
+Source: 04-controlplane-and-dashboard.md 2.4, 2.6 and 2.7.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Whether a regular expression compiles, and whether it may run for ever.
 
 A pattern is judged by its shape, so that the answer is the same everywhere and is given without
-running it: the matcher can be interrupted by nothing. Source: 04 section 2.5, values.
+running it: the matcher can be interrupted by nothing. Source: 04 §2.5, values.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """The legal keys of a document, as one tree derived from the declarations.
 
 Validation, defaults, the JSON schema and forms all read this tree; nothing is listed twice.
-Source: 04-controlplane-and-dashboard.md section 2.8; 07-house-style.md section 5.
+Source: 04-controlplane-and-dashboard.md 2.8; 07-house-style.md 5.
 """
 
 from __future__ import annotations

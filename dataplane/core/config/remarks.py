@@ -1,6 +1,6 @@
 """What components say about their own keys taken together, as problems with a place.
 
-Source: 04 section 2.5; the rules themselves are in the components' files.
+Source: 04 §2.5; the rules themselves are in the components' files.
 """
 
 from __future__ import annotations

@@ -2,7 +2,7 @@
 
 Lowest to highest: defaults of the registry, server default, organisation default, preset,
 tenant. Naming a preset drops the preset and the pipeline of the layers below it.
-Source: 04-controlplane-and-dashboard.md section 3.3.
+Source: 04-controlplane-and-dashboard.md 3.3.
 """
 
 from __future__ import annotations
@@ -230,7 +230,7 @@ def _number(value: Any, key: Key) -> Any:
 
 
 def _fill_store(store: dict[str, Any], origins: dict[str, Origin]) -> None:
-    """Sizes by backend; originals never outlive the rest (03 section 5.4)."""
+    """Sizes by backend; originals never outlive the rest (03 §5.4)."""
     sizes = msgspec.structs.asdict(STORE_SIZES[store["backend"]])
     for name, size in sizes.items():
         if name not in store:

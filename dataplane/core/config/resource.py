@@ -1,7 +1,7 @@
 """The resources that a control plane publishes and a node serves from.
 
 One shape for both sides: the control plane encodes these, the node decodes them strictly.
-Source: 03-proxy-and-recovery.md sections 9.1 to 9.5.
+Source: 03-proxy-and-recovery.md 9.1 to 9.5.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ class Resource(msgspec.Struct, frozen=True):
 
 
 class Host(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """The keys of a document that the proxy itself obeys, not a component (03 section 9.1)."""
+    """The keys of a document that the proxy itself obeys, not a component (03 §9.1)."""
 
     mode: Literal["sync", "observe"] = "sync"
     force_model: str | None = None

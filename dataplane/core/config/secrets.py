@@ -1,4 +1,4 @@
-"""What looks like a credential, and how a value may be shown (04 sections 2.4 and 2.5)."""
+"""What looks like a credential, and how a value may be shown (04 §2.4 and 2.5)."""
 
 from __future__ import annotations
 

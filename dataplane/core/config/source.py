@@ -1,7 +1,7 @@
 """A document's text with the places of everything in it, for edits that touch nothing else.
 
 Offsets count code points from the start of the text; positions are those the parser gives.
-Source: 04-controlplane-and-dashboard.md sections 2.4 and 2.10.
+Source: 04-controlplane-and-dashboard.md 2.4 and 2.10.
 """
 
 from __future__ import annotations

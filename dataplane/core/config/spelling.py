@@ -1,6 +1,6 @@
 """How a value is written into a document: plain where that is safe, in quotes where it is not.
 
-Source: 04-controlplane-and-dashboard.md section 2.10.
+Source: 04-controlplane-and-dashboard.md 2.10.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Did you mean: the nearest known names (04-controlplane-and-dashboard.md section 2.4)."""
+"""Did you mean: the nearest known names (04-controlplane-and-dashboard.md 2.4)."""
 
 from __future__ import annotations
 

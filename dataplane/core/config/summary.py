@@ -1,6 +1,6 @@
 """What changed, in sentences, with what follows from it.
 
-Source: 04-controlplane-and-dashboard.md section 3.5, view `summary`.
+Source: 04-controlplane-and-dashboard.md 3.5, view `summary`.
 """
 
 from __future__ import annotations

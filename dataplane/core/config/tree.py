@@ -2,7 +2,7 @@
 
 Lines and columns are 1-based; `column` counts code points, `column_utf16` UTF-16 units. A tree
 that was made from values (a node's JSON document) has no positions: its spans are None.
-Source: 04-controlplane-and-dashboard.md sections 0.3 and 2.4.
+Source: 04-controlplane-and-dashboard.md 0.3 and 2.4.
 """
 
 from __future__ import annotations

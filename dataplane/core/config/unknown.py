@@ -1,4 +1,4 @@
-"""Names that nothing knows, and what was probably meant (04 section 2.4, did-you-mean)."""
+"""Names that nothing knows, and what was probably meant (04 §2.4, did-you-mean)."""
 
 from __future__ import annotations
 

@@ -2,7 +2,7 @@
 
 The walk never stops at an error: what is wrong is reported, what is right becomes a leaf, so
 that the rules across keys can be checked in the same pass.
-Source: 04-controlplane-and-dashboard.md sections 2.4 to 2.8; 01-components.md sections 1.14, 3.
+Source: 04-controlplane-and-dashboard.md 2.4 to 2.8; 01-components.md 1.14, 3.
 """
 
 from __future__ import annotations
@@ -202,7 +202,7 @@ class _Walk:
 
 
 def _is_recognised(node: Node) -> bool:
-    """A credential by its looks, which is reported wherever it stands (04 section 2.5)."""
+    """A credential by its looks, which is reported wherever it stands (04 §2.5)."""
     return isinstance(node, ScalarNode) and is_credential(str(node.value))
 
 

@@ -1,6 +1,6 @@
 """Whether one written value is what its key wants, and how to say that it is not.
 
-Typing follows 04-controlplane-and-dashboard.md section 2.3: an integer accepts 1000 and 1000.0,
+Typing follows 04-controlplane-and-dashboard.md 2.3: an integer accepts 1000 and 1000.0,
 not "1000" and not true; a number accepts integers; nothing else is converted.
 """
 

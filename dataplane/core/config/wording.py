@@ -1,7 +1,7 @@
 """The texts of every problem: what is wrong, why it matters, what to write instead.
 
 A text is filled in with the facts that the finder knows. The one home of severity and words;
-codes are those of 04-controlplane-and-dashboard.md section 2.5.
+codes are those of 04-controlplane-and-dashboard.md 2.5.
 """
 
 from __future__ import annotations

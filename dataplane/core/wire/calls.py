@@ -3,7 +3,7 @@
 A call is often made by the model, and sometimes by a program that the model wrote: what answers
 that one is read by running code and must arrive as the tool printed it. All three dialects name
 the caller alike, `caller.type`, which is absent or `direct` for the model.
-Source: 00-start-here.md row 24; 03-proxy-and-recovery.md 2.7.
+Source: 00-start-here.md 2 (row 24); 03-proxy-and-recovery.md 2.7.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Text is kept only where three gates are open, and each of them alone stops it (04 8.7)."""
+"""Text is kept only where three gates are open, and each of them alone stops it (04 §8.7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Data-plane keys that expire and rotate, and bound agent keys (04 section 1.1, 03 1.3)."""
+"""Data-plane keys that expire and rotate, and bound agent keys (04 §1.1, 03 §1.3)."""
 
 from __future__ import annotations
 

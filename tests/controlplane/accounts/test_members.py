@@ -1,4 +1,4 @@
-"""Roles, invitations, resets and the last manager (04 section 1.1)."""
+"""Roles, invitations, resets and the last manager (04 §1.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signing in, passwords, tokens and the last manager (04 sections 1.1, 8.1)."""
+"""Signing in, passwords, tokens and the last manager (04 §1.1, 8.1)."""
 
 from __future__ import annotations
 

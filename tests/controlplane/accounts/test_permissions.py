@@ -1,4 +1,4 @@
-"""The permission table of 04 section 1.1, row by row."""
+"""The permission table of 04 §1.1, row by row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""S-01: whatever takes a scope answers with what that scope covers and nothing else (04 8.4)."""
+"""S-01: whatever takes a scope answers with what that scope covers and nothing else (04 §8.4)."""
 
 from __future__ import annotations
 

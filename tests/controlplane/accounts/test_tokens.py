@@ -1,4 +1,4 @@
-"""Tokens of the API: what they may, from where, for how long (04 section 1.1, 8.3)."""
+"""Tokens of the API: what they may, from where, for how long (04 §1.1, 8.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The codes of RFC 6238, and how long each one is good (04 section 8.1)."""
+"""The codes of RFC 6238, and how long each one is good (04 §8.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The rules of 04 section 8.6 for an upstream's address, row by row."""
+"""The rules of 04 §8.6 for an upstream's address, row by row."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The allow-list of providers: terms, changes, what nodes see (04 section 1.2)."""
+"""The allow-list of providers: terms, changes, what nodes see (04 §1.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Secrets: sealed, write-only, bound to their place, re-keyed (04 section 8.5)."""
+"""Secrets: sealed, write-only, bound to their place, re-keyed (04 §8.5)."""
 
 from __future__ import annotations
 

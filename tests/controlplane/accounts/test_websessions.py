@@ -1,4 +1,4 @@
-"""Signed-in machines: seen, listed, revoked, and how long they last (04 sections 1.1, 8.1)."""
+"""Signed-in machines: seen, listed, revoked, and how long they last (04 §1.1, 8.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How people are told: signed, tried again, each channel by itself (04 section 7, J-05, J-06)."""
+"""How people are told: signed, tried again, each channel by itself (04 §7, J-05, J-06)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When an alarm opens, goes on, fires again and is over (04 sections 1.5, 5.3)."""
+"""When an alarm opens, goes on, fires again and is over (04 §1.5, 5.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the evaluation makes of what nodes reported (04 sections 1.5, 5.3, 7)."""
+"""What the evaluation makes of what nodes reported (04 §1.5, 5.3, 7)."""
 
 from __future__ import annotations
 

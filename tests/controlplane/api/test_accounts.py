@@ -1,4 +1,4 @@
-"""What automation does with accounts over the API (04 sections 1.1, 6.1, 6.3, 8.3, 8.5, 8.6)."""
+"""What automation does with accounts over the API (04 §1.1, 6.1, 6.3, 8.3, 8.5, 8.6)."""
 
 from __future__ import annotations
 

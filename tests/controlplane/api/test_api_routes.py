@@ -1,4 +1,4 @@
-"""Every operation of the API, every kind of caller, exactly the permitted answer (04 A-01, A-02).
+"""Every operation of the API, every kind of caller, exactly the permitted answer (04 §A-01, A-02).
 
 A new operation fails here until it has a line in LINES.
 """

@@ -1,4 +1,4 @@
-"""Validate, resolve, fix, compare, the registry; presets and plans through the API (04 6.3)."""
+"""Validate, resolve, fix, compare, the registry; presets and plans through the API (04 §6.3)."""
 
 from __future__ import annotations
 

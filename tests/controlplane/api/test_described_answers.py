@@ -1,6 +1,6 @@
 """The API answers as its description says, whatever it is sent: no fault, nothing undescribed.
 
-Source: 04-controlplane-and-dashboard.md sections 6.1, 6.7; 06-stack.md section 13.
+Source: 04-controlplane-and-dashboard.md 6.1, 6.7; 06-stack.md 13.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Documents, versions, drafts through the API (04 sections 4.8, 6.1, 6.3)."""
+"""Documents, versions, drafts through the API (04 §4.8, 6.1, 6.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Every code that a refusal carries has a page behind its `type` (04 sections 2.4, 6.2)."""
+"""Every code that a refusal carries has a page behind its `type` (04 §2.4, 6.2)."""
 
 from __future__ import annotations
 

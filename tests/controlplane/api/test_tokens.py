@@ -1,4 +1,4 @@
-"""What a token of the API may do with tokens, and with what lies elsewhere (04 1.1, 8.3)."""
+"""What a token of the API may do with tokens, and with what lies elsewhere (04 §1.1, 8.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Each event is bound to the one before it, and pages through the trail stay put (04 8.8, 5.12)."""
+"""Each event is bound to the one before it, and pages of the trail stay put (04 §8.8, 5.12)."""
 
 from __future__ import annotations
 

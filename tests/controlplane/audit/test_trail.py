@@ -1,4 +1,4 @@
-"""The trail and the versions are written once: the database itself refuses (04 section 1.8)."""
+"""The trail and the versions are written once: the database itself refuses (04 §1.8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What bootstrap makes, keeps and replaces (00 section 3)."""
+"""What bootstrap makes, keeps and replaces (00 §3)."""
 
 from __future__ import annotations
 

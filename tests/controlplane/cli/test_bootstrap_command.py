@@ -1,4 +1,4 @@
-"""manage.py bootstrap as scripts call it (00 section 3): a process, a data directory, JSON."""
+"""manage.py bootstrap as scripts call it (00 §3): a process, a data directory, JSON."""
 
 from __future__ import annotations
 

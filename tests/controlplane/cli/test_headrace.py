@@ -1,4 +1,4 @@
-"""`headrace` with a server: its lines and exit codes (04 section 4.9)."""
+"""`headrace` with a server: its lines and exit codes (04 §4.9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`headrace` without a server: what it prints, in which forms, and what it ends with (04 4.9)."""
+"""`headrace` without a server: what it prints, in which forms, and what it ends with (04 §4.9)."""
 
 from __future__ import annotations
 

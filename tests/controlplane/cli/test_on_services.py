@@ -1,4 +1,4 @@
-"""Two processes on one PostgreSQL and one Redis, as on two hosts (04 section 0.5, standard)."""
+"""Two processes on one PostgreSQL and one Redis, as on two hosts (04 §0.5, standard)."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """What an editor page needs: reports, the effective view, the form, comparisons, merges.
 
-Source: 04-controlplane-and-dashboard.md sections 2.4, 2.10, 3.4, 3.5, 5.9.
+Source: 04-controlplane-and-dashboard.md 2.4, 2.10, 3.4, 3.5, 5.9.
 """
 
 from __future__ import annotations

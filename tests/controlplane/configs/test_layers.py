@@ -1,6 +1,6 @@
 """Server default, organisation default, preset, tenant: what is merged and whom it reaches.
 
-Source: 04-controlplane-and-dashboard.md sections 3.2, 3.3, 3.6.
+Source: 04-controlplane-and-dashboard.md 3.2, 3.3, 3.6.
 """
 
 from __future__ import annotations

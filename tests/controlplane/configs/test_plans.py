@@ -1,4 +1,4 @@
-"""Plans and the use of presets (04 sections 1.2, 3.2, 4.8)."""
+"""Plans and the use of presets (04 §1.2, 3.2, 4.8)."""
 
 from __future__ import annotations
 

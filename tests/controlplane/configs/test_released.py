@@ -1,4 +1,4 @@
-"""An upgrade that changed the registry or a packaged preset merges every tenant anew (04 2.8)."""
+"""An upgrade that changed the registry or a packaged preset merges every tenant anew (04 §2.8)."""
 
 from __future__ import annotations
 

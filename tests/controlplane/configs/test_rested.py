@@ -1,4 +1,4 @@
-"""What a tenant whose sessions rest is told, on its document and on its Overview (04 2.5)."""
+"""What a tenant whose sessions rest is told, on its document and on its Overview (04 §2.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the deployment knows decides over a document where it is saved (04 section 2.5)."""
+"""What the deployment knows decides over a document where it is saved (04 §2.5)."""
 
 from __future__ import annotations
 

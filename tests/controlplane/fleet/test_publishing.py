@@ -1,4 +1,4 @@
-"""Publishing, the change log and what nodes answer (03 sections 9.1 to 9.5)."""
+"""Publishing, the change log and what nodes answer (03 §9.1 to 9.5)."""
 
 from __future__ import annotations
 

@@ -53,7 +53,7 @@ def test_a_job_runs_at_once_and_then_at_its_turns() -> None:
     assert rounds.count == 3
 
 
-def test_two_schedulers_run_a_round_once() -> None:  # 04 J-02
+def test_two_schedulers_run_a_round_once() -> None:  # 04 §J-02
     rounds = Rounds()
     job = every_minute(rounds)
 
@@ -65,7 +65,7 @@ def test_two_schedulers_run_a_round_once() -> None:  # 04 J-02
     assert rounds.count == 1
 
 
-def test_a_killed_process_loses_its_turn_when_its_lease_ends() -> None:  # 04 J-01
+def test_a_killed_process_loses_its_turn_when_its_lease_ends() -> None:  # 04 §J-01
     rounds = Rounds()
     JobRun.objects.create(task="counting", due_at=NOW, lease_until=NOW + 120_000, lease_by="dead")
 

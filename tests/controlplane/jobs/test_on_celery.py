@@ -1,4 +1,4 @@
-"""The same jobs in a Celery worker of their own, over a Redis broker (04 section 7)."""
+"""The same jobs in a Celery worker of their own, over a Redis broker (04 §7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""From where a browser's stream goes on (04 section 6.4)."""
+"""From where a browser's stream goes on (04 §6.4)."""
 
 from __future__ import annotations
 

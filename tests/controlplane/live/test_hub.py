@@ -1,4 +1,4 @@
-"""Nothing is lost, nothing comes in another's name, and a slow reader costs little (04 6.4)."""
+"""Nothing is lost, nothing comes in another's name, and a slow reader costs little (04 §6.4)."""
 
 from __future__ import annotations
 

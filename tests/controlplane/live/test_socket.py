@@ -1,4 +1,4 @@
-"""The log for programs: who may read it, its window, and how it hangs up (04 section 6.5)."""
+"""The log for programs: who may read it, its window, and how it hangs up (04 §6.5)."""
 
 from __future__ import annotations
 

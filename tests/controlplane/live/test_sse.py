@@ -1,4 +1,4 @@
-"""Who may read the stream, whose figures it carries, and when it ends (04 6.4, 8.4, A-02)."""
+"""Who may read the stream, whose figures it carries, and when it ends (04 §6.4, 8.4, A-02)."""
 
 from __future__ import annotations
 

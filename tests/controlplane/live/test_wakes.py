@@ -1,4 +1,4 @@
-"""Wake-ups cross processes over Redis, and carry nothing but themselves (04 section 6.4)."""
+"""Wake-ups cross processes over Redis, and carry nothing but themselves (04 §6.4)."""
 
 from __future__ import annotations
 

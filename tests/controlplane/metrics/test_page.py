@@ -1,4 +1,4 @@
-"""The control plane's series: which, with what labels, and what is absent (03 6.2, 04 10.1)."""
+"""The control plane's series: which, with what labels, and what is absent (03 §6.2, 04 §10.1)."""
 
 from __future__ import annotations
 

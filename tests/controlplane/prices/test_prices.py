@@ -1,4 +1,4 @@
-"""Price cards: versions, derived tiers, refusals, what nodes see (04 sections 1.7, 5.14)."""
+"""Price cards: versions, derived tiers, refusals, what nodes see (04 §1.7, 5.14)."""
 
 from __future__ import annotations
 

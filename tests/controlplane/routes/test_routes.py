@@ -1,4 +1,4 @@
-"""Every route, every kind of visitor, exactly the permitted answer (04 sections 6.1, 8.4: A-02).
+"""Every route, every kind of visitor, exactly the permitted answer (04 §6.1, 8.4, A-02).
 
 A new route fails here until it has a line in ROUTES. A line with another method of the same
 route is another deed; every method without a line must be refused to everyone as a method.

@@ -1,4 +1,4 @@
-"""Two organisations whose tenants share a slug, and somebody who sees both (04 section 8.4)."""
+"""Two organisations whose tenants share a slug, and somebody who sees both (04 §8.4)."""
 
 from __future__ import annotations
 

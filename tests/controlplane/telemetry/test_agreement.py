@@ -92,7 +92,7 @@ async def test_records_buckets_and_stats_agree_to_the_token_and_the_cent(
     assert summed["cost_usd"] == figures.cost_usd == Decimal(stats["billed_usd"]) > 0
     saved = Decimal(stats["baseline_usd"]) - Decimal(stats["billed_usd"])
     assert summed["saved_usd"] == figures.saved_usd == saved > 0
-    assert stats["saved_tokens"] > stats["saved_tokens_unique"] > 0  # 08 A-09
+    assert stats["saved_tokens"] > stats["saved_tokens_unique"] > 0  # 08 §A-09
     assert (figures.requests, figures.unpriced) == (8, 1)
     assert figures.state is State.OK
 
@@ -147,14 +147,14 @@ def cents(rows: Iterable[dict[str, Any]]) -> Decimal:
 
 async def test_what_the_database_counted_is_what_the_node_says_it_counted(
     node: Reporting,
-) -> None:  # 04 A-08
+) -> None:  # 04 §A-08
     await play(node, 2)
 
     stream = await NodeStream.objects.aget()
     assert stream.requests == stream.claimed == 4
 
 
-async def test_every_candidate_is_accounted_for(node: Reporting) -> None:  # 08 D-10
+async def test_every_candidate_is_accounted_for(node: Reporting) -> None:  # 08 §D-10
     await node.served.post(turn(5), x_context_guru_session="s1")
     await node.reported()
 

@@ -1,4 +1,4 @@
-"""Kept texts: only for who agrees now, as long as the request, and gone when purged (04 8.7)."""
+"""Kept texts: only for who agrees now, as long as the request, and gone when purged (04 §8.7)."""
 
 from __future__ import annotations
 

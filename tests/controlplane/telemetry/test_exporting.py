@@ -1,4 +1,4 @@
-"""Records as a file: whose, in which form, told to the trail, without credentials (04 7, 8.8)."""
+"""Records as a file: whose, in which form, told to the trail, without credentials (04 §7, 8.8)."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def test_a_counter_that_nobody_knows_is_kept_by_its_name() -> None:
     assert TrafficBucket.objects.get(resolution_s=10).counts["a_newer_counter"] == 2
 
 
-def test_a_repeated_batch_changes_nothing() -> None:  # 04 A-07
+def test_a_repeated_batch_changes_nothing() -> None:  # 04 §A-07
     assert ingest(batch(1, [row(1)]), received_at=NOW)
 
     assert not ingest(batch(1, [row(1)]), received_at=NOW)
@@ -146,7 +146,7 @@ def test_a_node_that_restarts_begins_from_one_and_is_no_gap() -> None:
     assert NodeStream.objects.count() == 2
 
 
-def test_what_was_counted_equals_what_the_node_says_it_counted() -> None:  # 04 A-08
+def test_what_was_counted_equals_what_the_node_says_it_counted() -> None:  # 04 §A-08
     ingest(batch(1, [row(1)], claimed=1), received_at=NOW)
     ingest(batch(2, [row(2), row(3)], claimed=3), received_at=NOW)
 
@@ -182,7 +182,7 @@ def test_a_batch_that_waited_for_an_hour_keeps_its_time() -> None:
     assert TrafficBucket.objects.get(resolution_s=10).bucket_at == BUCKET
 
 
-def test_rows_that_a_node_dropped_are_remembered_and_their_counters_count() -> None:  # 08 D-12
+def test_rows_that_a_node_dropped_are_remembered_and_their_counters_count() -> None:  # 08 §D-12
     ingest(batch(1, [row(1)], [delta(50)], dropped=49), received_at=NOW)
 
     gap = TelemetryGap.objects.get()
@@ -212,7 +212,7 @@ def test_text_of_a_client_that_a_database_refuses_is_kept_as_it_takes_it(
     assert getattr(RequestRecord.objects.get(), column) == kept
 
 
-def test_unknown_cost_is_kept_as_unknown() -> None:  # 08 A-06
+def test_unknown_cost_is_kept_as_unknown() -> None:  # 08 §A-06
     moved = delta(1, counts={"all_requests": 1, "unpriced_requests": 1}, billed_usd="0")
 
     ingest(batch(1, [row(1, cost_usd=None)], [moved]), received_at=NOW)
@@ -229,7 +229,7 @@ def test_an_answer_that_was_cut_is_accounted_for_as_estimated() -> None:
     assert RequestRecord.objects.get().accounting == "estimated"
 
 
-def test_a_price_of_zero_is_a_cost_of_zero() -> None:  # 08 A-06
+def test_a_price_of_zero_is_a_cost_of_zero() -> None:  # 08 §A-06
     ingest(batch(1, [row(1, cost_usd="0")]), received_at=NOW)
 
     stored = RequestRecord.objects.get()
@@ -245,7 +245,7 @@ def test_a_session_is_one_only_within_its_tenant() -> None:
     assert [each.turn for each in orchid] == [1, 2]
 
 
-def test_a_ping_is_spend_of_its_session_and_no_turn_of_it() -> None:  # 03 case 138
+def test_a_ping_is_spend_of_its_session_and_no_turn_of_it() -> None:  # 03 §10.10 (138)
     ping = row(2, cost_usd="0.006", origin="keepalive")
     ingest(batch(1, [row(1), ping, row(3)]), received_at=NOW)
 

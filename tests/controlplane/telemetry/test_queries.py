@@ -83,7 +83,7 @@ def window(seconds: int = HOUR_S) -> Window:
 @pytest.mark.usefixtures("played")
 def test_figures_hold_what_the_scope_reaches_and_nothing_else(
     viewer: Scope, manager_scope: Scope
-) -> None:  # 04 A-02
+) -> None:  # 04 §A-02
     assert queries.totals(viewer, window()).requests == 3
     assert queries.totals(manager_scope, window()).requests == 4
     assert queries.totals(NOBODY, window()).requests == 0
@@ -139,7 +139,7 @@ def test_a_node_that_fell_silent_makes_the_figures_a_lower_bound(manager_scope: 
 @pytest.mark.usefixtures("played")
 def test_cost_without_any_price_is_unknown_and_not_nothing(
     manager_scope: Scope, other_tenant: Tenant
-) -> None:  # 08 A-06
+) -> None:  # 08 §A-06
     unpriced = delta(
         1,
         tenant=other_tenant.uid,
@@ -267,7 +267,7 @@ def test_sessions_come_in_pages_newest_first_each_once(
 
 @pytest.mark.usefixtures("played")
 def test_a_loss_names_tenant_session_turn_marker_component_and_cause(tenant: Tenant) -> None:
-    (loss,) = queries.losses(0)  # 08 D-13
+    (loss,) = queries.losses(0)  # 08 §D-13
 
     assert (loss.tenant_uid, loss.session_uid, loss.turn) == (tenant.uid, "s1", 3)
     assert (loss.marker_id, loss.component, loss.cause) == (MARKER, "mask", "expired")

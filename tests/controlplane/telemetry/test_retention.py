@@ -59,7 +59,7 @@ def test_the_newest_requests_of_a_tenant_are_kept() -> None:
     assert list(turns) == [28, 29, 30]
 
 
-def test_requests_go_when_they_are_old() -> None:  # 04 J-04
+def test_requests_go_when_they_are_old() -> None:  # 04 §J-04
     rows = [row(1, at=NOW - 8 * DAY), row(2)]
     ingest(batch(1, rows), received_at=NOW)
 
@@ -162,7 +162,7 @@ def test_a_purge_that_runs_out_of_time_says_that_more_is_left() -> None:
     assert str(purged).endswith("more is left")
 
 
-def test_buckets_of_every_resolution_equal_a_recount_of_the_rows() -> None:  # 04 J-03
+def test_buckets_of_every_resolution_equal_a_recount_of_the_rows() -> None:  # 04 §J-03
     ten = [ComponentRow(f"c{n}", "offload") for n in range(10)]
     for seq in range(1, 6):
         rows = [row(seq * 100 + n, at=NOW + seq * 70_000, components=ten) for n in range(20)]

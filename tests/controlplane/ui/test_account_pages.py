@@ -1,4 +1,4 @@
-"""One's own account, and tokens of the API (04 section 5.16)."""
+"""One's own account, and tokens of the API (04 §5.16)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Before and after, and the gates in front of it (04 sections 5.7, 5.13, 8.7)."""
+"""Before and after, and the gates in front of it (04 §5.7, 5.13, 8.7)."""
 
 from __future__ import annotations
 

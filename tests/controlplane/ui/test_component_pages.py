@@ -1,4 +1,4 @@
-"""Components: what each did here and why it declined, of what the person may see (04 5.2)."""
+"""Components: what each did here and why it declined, of what the person may see (04 §5.2)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The form of a document: edits that change one key and nothing else (04 section 2.10)."""
+"""The form of a document: edits that change one key and nothing else (04 §2.10)."""
 
 from __future__ import annotations
 

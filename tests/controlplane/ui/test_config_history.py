@@ -1,4 +1,4 @@
-"""Versions, comparisons, following and customising (04 sections 3.4, 3.5 and 5.9)."""
+"""Versions, comparisons, following and customising (04 §3.4, 3.5 and 5.9)."""
 
 from __future__ import annotations
 

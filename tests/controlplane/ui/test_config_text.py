@@ -1,4 +1,4 @@
-"""The text of a document in the browser, as it works without script (04 sections 2.9 and 5.9)."""
+"""The text of a document in the browser, as it works without script (04 §2.9 and 5.9)."""
 
 from __future__ import annotations
 
@@ -304,7 +304,7 @@ def test_nobody_who_has_not_signed_in_sees_anything(tenant: Tenant) -> None:
 def test_a_draft_begun_on_an_older_version_meets_the_newer_one_when_it_is_saved(
     client: Client, tenant: Tenant, admin: User
 ) -> None:
-    """08 K-07: the page that shows the draft again must not pass it off as the newest text."""
+    """08 §K-07: the page that shows the draft again must not pass it off as the newest text."""
     document = document_of(tenant)
     save_version(document, RIGHT, "first", admin)
     client.post("/config/orchid/check", {"source": RIGHT + "# mine\n", "based_on": 1})

@@ -1,4 +1,4 @@
-"""From a key to the first request of an agent (04 section 5.13)."""
+"""From a key to the first request of an agent (04 §5.13)."""
 
 from __future__ import annotations
 

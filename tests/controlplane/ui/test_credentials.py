@@ -1,4 +1,4 @@
-"""Keys of a tenant and agent keys bound to it; a tenant's beginning and end (04 section 5.13)."""
+"""Keys of a tenant and agent keys bound to it; a tenant's beginning and end (04 §5.13)."""
 
 from __future__ import annotations
 

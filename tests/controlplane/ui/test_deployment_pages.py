@@ -1,4 +1,4 @@
-"""Upstreams, secrets and the trail as pages (04 sections 5.12, 5.14, 8.5, 8.6)."""
+"""Upstreams, secrets and the trail as pages (04 §5.12, 5.14, 8.5, 8.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Two texts side by side or in one column (04 sections 3.5, 5.7)."""
+"""Two texts side by side or in one column (04 §3.5, 5.7)."""
 
 from __future__ import annotations
 

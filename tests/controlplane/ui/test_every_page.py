@@ -1,4 +1,4 @@
-"""What holds for each page: nothing inline, nothing from elsewhere, no dead link (04 8.2)."""
+"""What holds for each page: nothing inline, nothing from elsewhere, no dead link (04 §8.2)."""
 
 from __future__ import annotations
 

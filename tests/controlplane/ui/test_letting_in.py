@@ -1,4 +1,4 @@
-"""Who makes it possible to open another's account is named with what follows (04 8.1, 8.8)."""
+"""Who makes it possible to open another's account is named with what follows (04 §8.1, 8.8)."""
 
 from __future__ import annotations
 

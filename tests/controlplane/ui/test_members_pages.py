@@ -1,4 +1,4 @@
-"""Members, invitations, accounts, and the doors that a link opens (04 sections 1.1, 5.13)."""
+"""Members, invitations, accounts, and the doors that a link opens (04 §1.1, 5.13)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Numbers on the page follow the design's table; states are words (04 section 0.3)."""
+"""Numbers on the page follow the design's table; states are words (04 §0.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Positions as the editor in a browser counts them (04 section 0.3)."""
+"""Positions as the editor in a browser counts them (04 §0.3)."""
 
 from __future__ import annotations
 

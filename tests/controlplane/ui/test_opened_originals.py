@@ -1,4 +1,4 @@
-"""Opening what a marker stands for, through the client (04 section 5.4)."""
+"""Opening what a marker stands for, through the client (04 §5.4)."""
 
 from __future__ import annotations
 

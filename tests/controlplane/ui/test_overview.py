@@ -1,4 +1,4 @@
-"""The Overview: what was reported of the window, of what the person may see (04 section 5.1)."""
+"""The Overview: what was reported of the window, of what the person may see (04 §5.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Presets in the browser: clone, edit, promote, roll back, archive, uses (04 3.2 and 5.10)."""
+"""Presets in the browser: clone, edit, promote, roll back, archive, uses (04 §3.2 and 5.10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Price cards as pages, and the models that were seen without a price (04 section 5.14)."""
+"""Price cards as pages, and the models that were seen without a price (04 §5.14)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The order in which the page tells problems (04 section 5.9)."""
+"""The order in which the page tells problems (04 §5.9)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A second factor: set up, asked for, lost, demanded (04 sections 5.16, 8.1)."""
+"""A second factor: set up, asked for, lost, demanded (04 §5.16, 8.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Signing in and out, and the theme (04 sections 8.1 and 8.9)."""
+"""Signing in and out, and the theme (04 §8.1 and 8.9)."""
 
 from __future__ import annotations
 

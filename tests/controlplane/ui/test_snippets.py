@@ -1,4 +1,4 @@
-"""The lines of the Connect page against a running gateway (04 section 5.13).
+"""The lines of the Connect page against a running gateway (04 §5.13).
 
 What can run here runs: the Python clients and curl. Of the others the settings are read as their
 client reads them, and sent to the address that it makes of them.

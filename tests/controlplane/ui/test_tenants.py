@@ -1,4 +1,4 @@
-"""Tenants, their keys and upstreams as pages (04 sections 5.9 and 5.13)."""
+"""Tenants, their keys and upstreams as pages (04 §5.9 and 5.13)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Alarms, sessions, requests, nodes, system and channels through the client (04 section 5)."""
+"""Alarms, sessions, requests, nodes, system and channels through the client (04 §5)."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def test_nodes_always_say_their_denominator(everyone: Client, tenant: Tenant) ->
 
 @pytest.mark.usefixtures("forced")
 def test_a_node_says_what_its_environment_sets_above_every_document(everyone: Client) -> None:
-    """08 K-19."""
+    """08 §K-19."""
     a_stream("node-a")
 
     page = text_of(everyone, "/nodes/node-a")

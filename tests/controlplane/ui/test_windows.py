@@ -1,4 +1,4 @@
-"""Windows of time in an address (04 section 5.0)."""
+"""Windows of time in an address (04 §5.0)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who has used their credential, and when for the first time (04 section 5.13)."""
+"""Who has used their credential, and when for the first time (04 §5.13)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What one session asked back costs the others (00-start-here.md row 32)."""
+"""What one session asked back costs the others (00-start-here.md 2 (row 32))."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How long a request's body may take to arrive (03 section 1.6)."""
+"""How long a request's body may take to arrive (03 §1.6)."""
 
 from __future__ import annotations
 

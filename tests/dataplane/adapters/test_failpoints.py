@@ -1,4 +1,4 @@
-"""Where a test may let a process die (03 section 5.10)."""
+"""Where a test may let a process die (03 §5.10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whose address is charged with a failed sign-in (03 sections 1.2, 1.3)."""
+"""Whose address is charged with a failed sign-in (03 §1.2, 1.3)."""
 
 from __future__ import annotations
 

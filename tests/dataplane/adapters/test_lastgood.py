@@ -1,4 +1,4 @@
-"""What a node starts from when nobody answers (03 section 9.5)."""
+"""What a node starts from when nobody answers (03 §9.5)."""
 
 from __future__ import annotations
 

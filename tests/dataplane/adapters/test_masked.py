@@ -1,4 +1,4 @@
-"""What is kept beyond its request is masked, and overwritten when it goes (03 section 7.3)."""
+"""What is kept beyond its request is masked, and overwritten when it goes (03 §7.3)."""
 
 from __future__ import annotations
 

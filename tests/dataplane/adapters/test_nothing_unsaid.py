@@ -2,7 +2,7 @@
 
 Agents read, re-indent and read again; they cut, drop, rewind and fork. Whatever leaves changed
 opens to exactly what was said there, and shows no line that was not in it.
-Source: 00-start-here.md row 23.
+Source: 00-start-here.md 2 (row 23).
 """
 
 from __future__ import annotations

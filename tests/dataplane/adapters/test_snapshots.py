@@ -1,4 +1,4 @@
-"""What a node serves when a resource is wrong: the earlier one, and why (03 9.3, 9.5; 08 K-13)."""
+"""What a node serves when a resource is wrong: the earlier, and why (03 §9.3, 9.5; 08 §K-13)."""
 
 from __future__ import annotations
 

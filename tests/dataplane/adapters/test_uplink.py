@@ -130,7 +130,7 @@ async def test_a_recovery_that_failed_names_its_marker_and_its_cause() -> None:
 
 async def test_a_full_queue_drops_rows_and_says_so_but_keeps_every_counter(
     monkeypatch: pytest.MonkeyPatch,
-) -> None:  # 08 D-12
+) -> None:  # 08 §D-12
     monkeypatch.setattr(uplinks, "QUEUE_MAX", 10)
     sink = Receiver()
     telemetry, link = reporting(sink)

@@ -24,7 +24,7 @@ from dataplane.core.pipeline import PipelineStep
 from dataplane.core.turn import Offload, Step, ToolOutput, Turn
 from dataplane.core.wire.message import Message, Role
 
-M = "\n".join(f"row {i:03d} value {i * i}" for i in range(1, 41))  # 01 section 6.1
+M = "\n".join(f"row {i:03d} value {i * i}" for i in range(1, 41))  # 01 §6.1
 M_ID = "cd972f8e3307de8d"
 
 
@@ -48,7 +48,7 @@ OFF = Declaration(
 
 
 def off_step(marker_mode: str = "full") -> PipelineStep:
-    """The test-only offloader of 03 section 10: replaces outputs of 200 characters and more."""
+    """The test-only offloader of 03 §10: replaces outputs of 200 characters and more."""
     return PipelineStep(OFF, OffConfig(marker_mode))
 
 

@@ -1,4 +1,4 @@
-"""What a caller's failures are counted for (03 section 1.6, 04 section 8.1)."""
+"""What a caller's failures are counted for (03 §1.6, 04 §8.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When an agent is compacting its own transcript (03 section 2.3; cases 58 and 59)."""
+"""When an agent is compacting its own transcript (03 §2.3, 10.4 (58, 59))."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The prices and windows that come with the release (00-start-here.md 2, row 30)."""
+"""The prices and windows that come with the release (00-start-here.md 2 (row 30))."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run says of earlier decisions: followed, never made, or given up (03 section 6.1)."""
+"""What a run says of earlier decisions: followed, never made, or given up (03 §6.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Who is calling, from headers alone (03 sections 1.3 and 1.4; cases 2, 3, 6, 7, 10)."""
+"""Who is calling, from headers alone (03 §1.3 and 1.4, 10.1 (2, 3, 6, 7, 10))."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The prompt cache's phase (03 section 2.5, 01 section 1.8)."""
+"""The prompt cache's phase (03 §2.5, 01 §1.8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Base URLs with too little or too much at their end (03 section 1.1)."""
+"""Base URLs with too little or too much at their end (03 §1.1)."""
 
 from __future__ import annotations
 

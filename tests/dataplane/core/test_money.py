@@ -1,4 +1,4 @@
-"""Exact prices (02 sections 8.1 and 8.10, 08 cases A-01, A-02 and A-06)."""
+"""Exact prices (02 §8.1 and 8.10, 08 §A-01, A-02 and A-06)."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Billed:
     output: int = 0
 
 
-# As 02 section 8.1 has it.
+# As 02 §8.1 has it.
 SONNET = ModelPrice(
     input="2", cache_read="0.20", cache_write_5m="2.50", cache_write_1h="4", output="10"
 )
@@ -79,7 +79,7 @@ def test_an_unknown_usage_or_price_costs_an_unknown_amount_not_nothing() -> None
     ],
 )
 def test_the_rewrite_premium_is_exact(read: str, write: str, premium: Fraction | None) -> None:
-    """02 section 8.1: in floats (1.25 - 0.1) / 0.1 is not 11.5."""
+    """02 §8.1: in floats (1.25 - 0.1) / 0.1 is not 11.5."""
     assert rates_of(price(read, write)).rewrite_premium == premium
 
 

@@ -1,4 +1,4 @@
-"""The run loop: what is accepted, what is taken back, by which name (01 sections 1.3 to 1.7)."""
+"""The run loop: what is accepted, what is taken back, by which name (01 §1.3 to 1.7)."""
 
 from __future__ import annotations
 
@@ -146,7 +146,7 @@ def test_a_removal_that_is_derived_anew_each_turn_goes_on_where_nothing_new_may_
     assert state.text_of(2).text == M
 
 
-def test_gates_and_events_that_are_not_declared_are_counted_as_other() -> None:  # 03 case 134
+def test_gates_and_events_that_are_not_declared_are_counted_as_other() -> None:  # 03 §10.10 (134)
     def improvises(outputs: tuple[ToolOutput, ...], config: Any, turn: Turn) -> Iterable[Step]:
         yield Decline(Gate("made_up", "Nobody declared it."))
         yield Happened(Event("surprise", "Nor this."))
@@ -157,7 +157,7 @@ def test_gates_and_events_that_are_not_declared_are_counted_as_other() -> None: 
     assert state.report.steps[0].events == {"other": 1}
 
 
-def test_a_refused_original_puts_the_text_back_and_reverses_the_saving() -> None:  # 03 case 69
+def test_a_refused_original_puts_the_text_back_and_reverses_the_saving() -> None:  # 03 §10.5 (69)
     state = run([off_step()], tool_messages(M), Conditions(SessionView()))
     assert state.report.saved > 0
 
@@ -273,7 +273,7 @@ def test_an_irreversible_decision_is_not_sent_when_nobody_will_remember_it(
     assert state.report.steps[0].gates == {"stash_unavailable": 1}
 
 
-def test_a_planted_marker_does_not_keep_content_from_being_compacted() -> None:  # 03 case 66
+def test_a_planted_marker_does_not_keep_content_from_being_compacted() -> None:  # 03 §10.5 (66)
     planted = "<<cg:91c9568c40c8d8d1>> " + M
 
     state = run([off_step()], tool_messages(planted), Conditions(SessionView()))

@@ -1,4 +1,4 @@
-"""A marker is redeemable on its own request, or it is not written (rows 26 and 28)."""
+"""A marker is redeemable on its own request, or it is not written (00 §2 (rows 26, 28))."""
 
 from __future__ import annotations
 

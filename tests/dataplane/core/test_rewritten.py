@@ -1,4 +1,4 @@
-"""What may leave a node of a text that was changed (04 section 8.7)."""
+"""What may leave a node of a text that was changed (04 §8.7)."""
 
 from __future__ import annotations
 

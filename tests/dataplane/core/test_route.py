@@ -1,4 +1,4 @@
-"""Which address means what (03 section 1.1; cases 1, 15, 18)."""
+"""Which address means what (03 §1.1, 10.1 (1, 15, 18))."""
 
 from __future__ import annotations
 
@@ -104,5 +104,5 @@ def test_escapes_stay_as_they_were_spelt() -> None:
         ("/tenants", False),
     ],
 )
-def test_a_base_address_is_what_routes_are_put_behind(path: str, is_one: bool) -> None:  # noqa: FBT001  08 W-24
+def test_a_base_address_is_what_routes_are_put_behind(path: str, is_one: bool) -> None:  # noqa: FBT001  08 §W-24
     assert is_base(path) is is_one

@@ -1,4 +1,4 @@
-"""No credential that is planted in a text survives its redaction (04 section 8.7)."""
+"""No credential that is planted in a text survives its redaction (04 §8.7)."""
 
 from __future__ import annotations
 

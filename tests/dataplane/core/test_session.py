@@ -1,4 +1,4 @@
-"""Which conversation a request belongs to (03 section 2.4; cases 48 to 50)."""
+"""Which conversation a request belongs to (03 §2.4, 10.4 (48 to 50))."""
 
 from __future__ import annotations
 

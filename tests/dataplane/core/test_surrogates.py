@@ -1,4 +1,4 @@
-"""Lone surrogates, which no parser reads, hinder nothing but their own text (03 section 2.7)."""
+"""Lone surrogates, which no parser reads, hinder nothing but their own text (03 §2.7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""tokens.count: the figures every threshold depends on (01 section 5, 06 section 9)."""
+"""tokens.count: the figures every threshold depends on (01 §5, 06 §9)."""
 
 from __future__ import annotations
 

@@ -48,7 +48,7 @@ def checks(function: Check) -> Check:
 def undeclared(body: bytes) -> bytes:
     """The body without the recovery tool, whose declaration does not depend on the turn.
 
-    It is appended to the tools of every request of a session or of none (03 section 4.2), so a
+    It is appended to the tools of every request of a session or of none (03 §4.2), so a
     case that speaks of identical bytes speaks of all others.
     """
     return body.replace(DECLARATION, b"", 1)

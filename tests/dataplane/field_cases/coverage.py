@@ -27,7 +27,7 @@ OPEN_PARTS = {
 # Members of a file that say something else than 01 or 03, which count.
 READ_OTHERWISE = {
     ("P-11", "gates_min"): (
-        "01 section 1.9 and case 43 of 03 let the texts beside an image be edited, each in its "
+        "01 §1.9 and case 43 of 03 let the texts beside an image be edited, each in its "
         "place; the image's own bytes stay, which a test by hand shows."
     ),
 }

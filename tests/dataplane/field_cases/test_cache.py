@@ -83,7 +83,7 @@ async def session(served: Served, session: str, key: str) -> list[bytes]:
 async def test_case_c_10_the_declaration_is_the_same_bytes_everywhere_and_never_leaves(
     tmp_path: Path, simulator: Simulator
 ) -> None:
-    """Markers come from the second turn on; with 03 section 4.2 the tool is there from the first.
+    """Markers come from the second turn on; with 03 §4.2 the tool is there from the first.
 
     Sessions, tenants and nodes must not differ either.
     """

@@ -1,4 +1,4 @@
-"""Where a provider's name may lead when the gateway connects (04 section 8.6)."""
+"""Where a provider's name may lead when the gateway connects (04 §8.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Clients and providers that misbehave on the connection itself (03 sections 1.6 and 2.10)."""
+"""Clients and providers that misbehave on the connection itself (03 §1.6 and 2.10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Keep-alive pings on a running node (03 sections 7.3, 10.10: cases 138 and 139).
+"""Keep-alive pings on a running node (03 §7.3, 10.10 (138, 139)).
 
 Time passes as requests say: a request at T lets everything happen first that is due until T.
 """

@@ -1,4 +1,4 @@
-"""What is not kept alive, and what is overwritten (03 sections 7.3, 10.10: case 140).
+"""What is not kept alive, and what is overwritten (03 §7.3, 10.10 (140)).
 
 Time passes as requests say: a request at T lets everything happen first that is due until T.
 """

@@ -1,4 +1,4 @@
-"""Mode observe on a running node: requests untouched, measured beside (03 sections 7.2, 10.10)."""
+"""Mode observe on a running node: requests untouched, measured beside (03 §7.2, 10.10)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an operator's own key opens on a node (03 sections 1.2 and 6.1)."""
+"""What an operator's own key opens on a node (03 §1.2 and 6.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Overrides, /compact and the forced model: cases 60, 61 and 141 of 03-proxy-and-recovery.md."""
+"""Overrides, /compact and the forced model: 03 §10.4 (60, 61), 10.10 (141)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""Responses through a node, with the `openai` package (03 cases 77, 91, 111, 115)."""
+"""Responses through a node, with the `openai` package.
+
+Source: 03-proxy-and-recovery.md 10.5 (77), 10.6 (91), 10.7 (111) and 10.8 (115).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A node with one tenant that asks nobody who they are: case 24 of 03 10.1."""
+"""A node with one tenant that asks nobody who they are: case 24 of 03 §10.1."""
 
 from __future__ import annotations
 

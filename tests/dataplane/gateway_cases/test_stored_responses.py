@@ -1,4 +1,4 @@
-"""Responses that the provider keeps, continued through a node (00-start-here.md 2, row 26)."""
+"""Responses that the provider keeps, continued through a node (00-start-here.md 2 (row 26))."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What an upstream entry says about the way to it, and a node about itself (03 1.5, 9.1, 9.3)."""
+"""What an upstream entry says about the way to it, and a node about itself (03 §1.5, 9.1, 9.3)."""
 
 from __future__ import annotations
 

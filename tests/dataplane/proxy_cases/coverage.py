@@ -1,4 +1,4 @@
-"""Which test shows which case of 03-proxy-and-recovery.md section 10, and why some have none.
+"""Which test shows which case of 03-proxy-and-recovery.md 10, and why some have none.
 
 A test carries its number in its name (`test_case_62_…`) or in the id of a parameter
 (`03-case-62-…`, `62-…`). Sections 10.1 to 10.10 are cases 1 to 141, 10.12 is 162 to 165; section

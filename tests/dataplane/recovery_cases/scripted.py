@@ -1,4 +1,4 @@
-"""What the provider is told to answer, and what it then saw; the words of 03 section 10."""
+"""What the provider is told to answer, and what it then saw; the words of 03 §10."""
 
 from __future__ import annotations
 

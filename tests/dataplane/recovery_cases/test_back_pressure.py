@@ -1,4 +1,4 @@
-"""A client that does not read holds back its provider (03-proxy-and-recovery.md 10.7, case 108)."""
+"""A client that does not read holds back its provider (03-proxy-and-recovery.md 10.7 (108))."""
 
 from __future__ import annotations
 

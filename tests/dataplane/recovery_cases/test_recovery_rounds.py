@@ -1,4 +1,4 @@
-"""What a provider refuses or opens in a recovery round (rows 26, 27; 03 section 4.4, case 86)."""
+"""What providers refuse or open in a recovery round (00 §2 (rows 26, 27), 03 §4.4, 10.6 (86))."""
 
 from __future__ import annotations
 

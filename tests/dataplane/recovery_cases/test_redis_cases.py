@@ -1,4 +1,4 @@
-"""Nodes that share one Redis, and nodes whose Redis is wrong or away (03 cases 128 and 131)."""
+"""Nodes that share one Redis, and nodes whose Redis is wrong or away (03 §10.9 (128, 131))."""
 
 from __future__ import annotations
 

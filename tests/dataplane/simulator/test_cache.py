@@ -1,4 +1,4 @@
-"""Prompt-cache accounting as the providers do it (00 section 3, 03 sections 2.5 and 2.9)."""
+"""Prompt-cache accounting as the providers do it (00 §3, 03 §2.5 and 2.9)."""
 
 from __future__ import annotations
 

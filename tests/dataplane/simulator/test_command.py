@@ -1,4 +1,4 @@
-"""python -m dataplane.simulator (00-start-here.md section 3)."""
+"""python -m dataplane.simulator (00-start-here.md 3)."""
 
 from __future__ import annotations
 

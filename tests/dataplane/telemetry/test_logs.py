@@ -1,4 +1,4 @@
-"""What the log says of a request, and what it must never say (03 sections 1.8, 6.3)."""
+"""What the log says of a request, and what it must never say (03 §1.8, 6.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Prometheus page: complete from the start, bounded, and no burden (03 sections 6.2, 10.10)."""
+"""The Prometheus page: complete from the start, bounded, and no burden (03 §6.2, 10.10)."""
 
 from __future__ import annotations
 

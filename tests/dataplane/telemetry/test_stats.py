@@ -1,4 +1,4 @@
-"""The exact fields of /stats, whose they are, and that they add up (03 sections 6.1, 10.1)."""
+"""The exact fields of /stats, whose they are, and that they add up (03 §6.1, 10.1)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Several workers on one host: each speaks of itself, and any of them of all (08, case D-07)."""
+"""Several workers on one host: each speaks of itself, and any of them of all (08 §D-07)."""
 
 from __future__ import annotations
 

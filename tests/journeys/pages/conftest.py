@@ -18,7 +18,7 @@ from playwright.sync_api import Browser, BrowserContext, Locator, Page, expect, 
 from tests.journeys.deployment import EMAIL, PASSWORD, deployment
 from tests.patience import PATIENCE_MS, PATIENCE_S
 
-# What Chromium needs to run as root and to leave the network alone (06 section 13).
+# What Chromium needs to run as root and to leave the network alone (06 §13).
 CHROMIUM = [
     "--no-sandbox",
     "--disable-gpu",

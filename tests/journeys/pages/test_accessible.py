@@ -1,4 +1,4 @@
-"""axe-core over every page and state, light and dark, wide and narrow (04 5.18: U-02)."""
+"""axe-core over every page and state, light and dark, wide and narrow (04 §5.18, U-02)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Connecting an agent, inviting a colleague, losing a machine, in a browser (04 5.13, 5.16)."""
+"""Connecting an agent, inviting a colleague, losing a machine, in a browser (04 §5.13, 5.16)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An original is lost: who sees it, who is told, how long it stays (04 5.3; 08 D-13)."""
+"""An original is lost: who sees it, who is told, how long it stays (04 §5.3; 08 §D-13)."""
 
 from __future__ import annotations
 

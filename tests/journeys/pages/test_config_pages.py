@@ -1,4 +1,4 @@
-"""Editing documents and presets in a real browser, with script and without (04 5.0, 5.9)."""
+"""Editing documents and presets in a real browser, with script and without (04 §5.0, 5.9)."""
 
 from __future__ import annotations
 

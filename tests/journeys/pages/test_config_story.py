@@ -1,4 +1,4 @@
-"""An administrator's first change of a preset, told by the pages alone (04 5.9, 5.10; issue 4)."""
+"""An administrator's first change of a preset, told by the pages alone (04 §5.9, 5.10)."""
 
 from __future__ import annotations
 
@@ -189,7 +189,7 @@ def test_what_may_stand_at_the_cursor_is_offered_with_its_meaning(page: Page) ->
 def test_a_document_that_the_node_refuses_is_shown_with_its_answer_and_agents_go_on(
     page: Page, gateway: Gateway
 ) -> None:
-    """08 K-13, issue 4 item 7: this node has no Redis, so it cannot open such a store."""
+    """08 §K-13: this node has no Redis, so it cannot open such a store."""
     page.goto("/config/orchid")
     if page.get_by_role("button", name="Customise").count():
         page.get_by_role("button", name="Customise").click()
@@ -211,7 +211,7 @@ def test_a_document_that_the_node_refuses_is_shown_with_its_answer_and_agents_go
 
 @with_script
 def test_a_text_that_the_server_could_not_be_given_is_kept_in_the_tab(page: Page) -> None:
-    """04 5.9, state error; a credential is not kept there either."""
+    """04 §5.9, state error; a credential is not kept there either."""
     page.goto("/config/orchid")
     for button in ("Customise", "Discard draft"):
         if page.get_by_role("button", name=button).count():

@@ -1,4 +1,4 @@
-"""What an agent, a model or a provider can name is shown as it is, and does nothing (04 8.2)."""
+"""What an agent, a model or a provider can name is shown as it is, and does nothing (04 §8.2)."""
 
 from __future__ import annotations
 

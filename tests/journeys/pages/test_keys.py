@@ -1,4 +1,4 @@
-"""Single keys: what they reach, and that they stay out of the way (04 sections 5.0, 5.18: U-03)."""
+"""Single keys: what they reach, and that they stay out of the way (04 §5.0, 5.18: U-03)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The gate chart is live, survives a restart, and says what /stats says (04 sections 5.2, 6.4)."""
+"""The gate chart is live, survives a restart, and says what /stats says (04 §5.2, 6.4)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A page that was left open over an upgrade says so, and keeps what is written on it (04 6.4)."""
+"""A page that was left open over an upgrade says so, and keeps what is written on it (04 §6.4)."""
 
 from __future__ import annotations
 

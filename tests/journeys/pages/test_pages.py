@@ -1,4 +1,4 @@
-"""What an operator does in a real browser, with script and without it (04 section 5.18)."""
+"""What an operator does in a real browser, with script and without it (04 §5.18)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""manage.py bootstrap: a usable deployment, for people and for scripts (00 section 3)."""
+"""manage.py bootstrap: a usable deployment, for people and for scripts (00 §3)."""
 
 from __future__ import annotations
 

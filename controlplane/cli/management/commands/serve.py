@@ -74,7 +74,7 @@ def refuse_taken_address() -> None:
 
 
 def refuse_unreadable_secrets() -> None:
-    """Not to find out when a provider asks for the key (04 section 8.5)."""
+    """Not to find out when a provider asks for the key (04 §8.5)."""
     try:
         vault.refuse_unreadable()
     except vault.UnreadableSecretsError as problem:

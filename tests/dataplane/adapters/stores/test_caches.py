@@ -1,4 +1,4 @@
-"""What a store remembers of a thread's prompt cache: pings, and what answers reported (03 2.5)."""
+"""What a store remembers of a thread's prompt cache: pings, and what answers reported (03 §2.5)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A disk that fills up, a budget that is spent, a disk of another machine (03 5.4, 5.6)."""
+"""A disk that fills up, a budget that is spent, a disk of another machine (03 §5.4, 5.6)."""
 
 from __future__ import annotations
 

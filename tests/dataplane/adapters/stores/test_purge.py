@@ -1,4 +1,4 @@
-"""What is purged is gone, and its markers are no alarm (03 section 5.8)."""
+"""What is purged is gone, and its markers are no alarm (03 §5.8)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What holds of the store in Redis alone (03 sections 5.7-5.10; cases 128, 129 and 131)."""
+"""What holds of the store in Redis alone (03 §5.7 to 5.10, 10.9 (128, 129, 131))."""
 
 from __future__ import annotations
 

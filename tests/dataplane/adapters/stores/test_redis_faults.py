@@ -1,4 +1,4 @@
-"""Redis stalls, dies, comes back, and comes back empty (03 section 5.10, K13)."""
+"""Redis stalls, dies, comes back, and comes back empty (03 §5.10, K13)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Values at rest are sealed, and a key that is wrong breaks nothing (03 section 5.9)."""
+"""Values at rest are sealed, and a key that is wrong breaks nothing (03 §5.9)."""
 
 from __future__ import annotations
 

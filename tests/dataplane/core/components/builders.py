@@ -9,7 +9,7 @@ from dataplane.core.declaration import MarkerMode
 from dataplane.core.expand.marker import SENTINEL, token
 from dataplane.core.turn import Offload, Rewrite, Step, ToolOutput, Turn
 
-M = "\n".join(f"row {i:03d} value {i * i}" for i in range(1, 41))  # 01 section 6.1
+M = "\n".join(f"row {i:03d} value {i * i}" for i in range(1, 41))  # 01 §6.1
 M_MARKER = "<<cg:cd972f8e3307de8d>>"
 HINT = " [full output: call context_guru_expand]"
 PLAIN = Turn()
@@ -31,7 +31,7 @@ def outputs(*texts: str) -> tuple[ToolOutput, ...]:
 
 
 def composed(step: Step, original: str, mode: MarkerMode = "full") -> str:
-    """The text that the step puts in the place of the original (01 section 1.5)."""
+    """The text that the step puts in the place of the original (01 §1.5)."""
     if isinstance(step, Rewrite):
         return step.text
     assert isinstance(step, Offload)

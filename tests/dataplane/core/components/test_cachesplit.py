@@ -1,4 +1,4 @@
-"""cachesplit: where a system text may be split (01 section 2.18, vector 49)."""
+"""cachesplit: where a system text may be split (01 §2.18, vector 49)."""
 
 from __future__ import annotations
 

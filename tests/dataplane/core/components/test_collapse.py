@@ -1,4 +1,4 @@
-"""collapse: head and tail windows (01 section 2.12, vectors 13-16)."""
+"""collapse: head and tail windows (01 §2.12, vectors 13-16)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Components whose keys a build checks that cannot run them: 01 section 2, 02 section 10."""
+"""Components whose keys a build checks that cannot run them: 01 §2, 02 §10."""
 
 from __future__ import annotations
 

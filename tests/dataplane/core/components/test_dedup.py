@@ -1,4 +1,4 @@
-"""dedup: identical tool outputs (01 section 2.5, vector 12)."""
+"""dedup: identical tool outputs (01 §2.5, vector 12)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""format: compact JSON (01 sections 1.16 and 2.1, vectors 30-32)."""
+"""format: compact JSON (01 §1.16 and 2.1, vectors 30-32)."""
 
 from __future__ import annotations
 

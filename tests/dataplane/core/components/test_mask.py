@@ -234,7 +234,7 @@ def test_the_peek_shows_the_text_as_it_is_now_and_the_decision_the_text_as_it_wa
     ],
 )
 def test_a_peek_of(text: str, chars: int, expected: str) -> None:
-    """08 case P-20 and 01 section 2.11."""
+    """08 §P-20 and 01 §2.11."""
     assert peek(text, chars) == expected
 
 

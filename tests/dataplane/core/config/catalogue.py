@@ -1,4 +1,4 @@
-"""What 04 sections 2.5 to 2.7 list: every code, every removed and every refused key or value."""
+"""What 04 §2.5 to 2.7 list: every code, every removed and every refused key or value."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ store_disabled_marker_full store_disabled_marker_summary store_required sweep_di
 syntax too_deep too_large too_many_nodes unknown_component unknown_key unsupported_tag
 unsupported_value upstream_dialect_mismatch upstream_not_found url_not_allowed wrong_type
 """
-# Not of that list: 08 K-19 asks for the first; what this build does not obey has the
+# Not of that list: 08 §K-19 asks for the first; what this build does not obey has the
 # second, a tenant whose sessions rest the third.
 BESIDE = {
     "config.overridden_by_environment", "config.not_in_effect", "advice.cold_cache_pays",

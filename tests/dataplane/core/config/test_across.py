@@ -1,4 +1,4 @@
-"""Rules across keys, references and advice: 04 section 2.5."""
+"""Rules across keys, references and advice: 04 §2.5."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def above(server: str) -> Context:
 
 
 def test_full_markers_without_a_store_are_refused_once_per_component() -> None:
-    """00 row 19."""
+    """00 §2 (row 19)."""
     text = (
         "pipeline: [dedup, mask, collapse, format]\n"
         "store: {enabled: false}\n"

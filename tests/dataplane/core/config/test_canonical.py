@@ -1,4 +1,4 @@
-"""One spelling per meaning: 04 section 2.3."""
+"""One spelling per meaning: 04 §2.3."""
 
 from __future__ import annotations
 

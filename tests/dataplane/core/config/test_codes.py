@@ -1,4 +1,4 @@
-"""Every code has a document that raises it, at an exact place: 04 section 2.11, V-01."""
+"""Every code has a document that raises it, at an exact place: 04 §2.11, V-01."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ OF_A_NODE = {"config.schema_too_new": 99, "config.schema_too_old": 0}
 
 @pytest.mark.parametrize(("text", "context", "expected"), FIXTURES)
 def test_a_code_is_raised_at_its_place(text: str, context: Context, expected: str) -> None:
-    """04 V-01: the whole list, with what is always said of a document that runs nothing."""
+    """04 §V-01: the whole list, with what is always said of a document that runs nothing."""
     found = [place(problem) for problem in checked(text, context).problems]
 
     def is_beside(one: str) -> bool:
@@ -62,7 +62,7 @@ def test_a_node_knows_the_schemas_that_it_can_read(code: str, version: int) -> N
 
 
 def test_every_code_has_a_fixture() -> None:
-    """04 V-01: every code of 04 section 2.5 and of 08, and no other, is worded and raised."""
+    """04 §V-01: every code of 04 §2.5 and of 08, and no other, is worded and raised."""
     raised = {str(fixture.values[2]).split()[0] for fixture in FIXTURES} | set(OF_A_NODE)
 
     assert raised == set(WORDINGS) == set(CODES)

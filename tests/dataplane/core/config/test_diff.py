@@ -1,4 +1,4 @@
-"""Differences of texts, documents and effective documents: 04 section 3.5."""
+"""Differences of texts, documents and effective documents: 04 §3.5."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Filter documents inside a configuration: 01 section 2.7."""
+"""Filter documents inside a configuration: 01 §2.7."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Applying a replacement to the text, and what the form does: 04 sections 2.10 and 2.11."""
+"""Applying a replacement to the text, and what the form does: 04 §2.10 and 2.11."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ components:
 
 
 def test_every_fix_of_an_old_document_leaves_a_valid_one_with_its_comments() -> None:
-    """04 V-06."""
+    """04 §V-06."""
     text, outcome = mended(OLD, RUNNABLE)
 
     assert text == MENDED
@@ -63,7 +63,7 @@ def test_every_fix_of_an_old_document_leaves_a_valid_one_with_its_comments() -> 
 
 @pytest.mark.parametrize("number", ["01", "02", "03"])
 def test_a_field_case_is_refused_at_every_path_it_names(number: str) -> None:
-    """08 K-01 to K-03."""
+    """08 §K-01 to K-03."""
     case = json.loads((CASES / f"K-{number}.json").read_text())
     expected = case["expect"]
 
@@ -226,7 +226,7 @@ PATHS = {
 
 @given(st.data(), st.sampled_from(sorted(PATHS)))
 def test_a_form_edit_changes_one_key_and_no_other_byte(data: st.DataObject, path: str) -> None:
-    """04 section 2.10."""
+    """04 §2.10."""
     value = data.draw(PATHS[path])
 
     after = set_key(DOCUMENT, path, value)

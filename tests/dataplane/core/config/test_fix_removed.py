@@ -1,4 +1,4 @@
-"""What became of removed and refused keys, line by line: 04 sections 2.6, 2.7 and 2.11."""
+"""What became of removed and refused keys, line by line: 04 §2.6, 2.7 and 2.11."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ LINES = {
 def test_the_fix_of_a_removed_or_refused_key_leaves_a_valid_document(
     component: str, line: str, left: list[str], pipeline: list[str]
 ) -> None:
-    """04 V-06."""
+    """04 §V-06."""
     text = (
         f"# head\npipeline:  # order\n  - {component}  # first\ncomponents:\n"
         f"  {component}:  # block\n    # above\n    {line}  # beside\n    # below\n# foot\n"
@@ -87,7 +87,7 @@ def named(component: str, line: str) -> tuple[str, str, str]:
 
 
 def placed(component: str, line: str) -> str:
-    """The code that 04 2.6 or 2.7 gives it, at the key, or at the value that was removed."""
+    """The code that 04 §2.6 or 2.7 gives it, at the key, or at the value that was removed."""
     _, key, value = named(component, line)
     (code,) = {
         code for *one, code in LISTED if one in ([component, key, value], [component, key, ""])

@@ -1,4 +1,4 @@
-"""What the environment of a node sets above a document is said of the document: 08 K-19."""
+"""What the environment of a node sets above a document is said of the document: 08 §K-19."""
 
 from __future__ import annotations
 

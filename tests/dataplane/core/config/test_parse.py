@@ -1,4 +1,4 @@
-"""Syntax and structure of a document: 04 section 2.5, first table."""
+"""Syntax and structure of a document: 04 §2.5, first table."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The built-in presets as listed, and those of an organisation: 04 section 3, 01 section 4."""
+"""The built-in presets as listed, and those of an organisation: 04 §3, 01 §4."""
 
 from __future__ import annotations
 
@@ -145,7 +145,7 @@ def test_a_pinned_version_stays_when_a_newer_one_is_current() -> None:
 
 
 def test_the_worked_example_of_three_layers() -> None:
-    """04 section 3.3."""
+    """04 §3.3."""
     below = (
         Layer(SERVER, "preset: house\n"),
         Layer(

@@ -76,7 +76,7 @@ def written(draw: st.DrawFn) -> dict[str, Any]:
 def test_the_highest_layer_that_writes_a_leaf_wins_whatever_the_others_write(
     server: dict[str, Any], organisation: dict[str, Any], tenant: dict[str, Any]
 ) -> None:
-    """04 P-01, over every whole number of several components."""
+    """04 §P-01, over every whole number of several components."""
     layers = [msgspec.json.encode(one).decode() for one in (server, organisation, tenant)]
     found = resolved(layers)
     for path in LAYERED:
@@ -112,7 +112,7 @@ HEAD = "# ours\npipeline: []   # nothing yet\ncomponents:\n\n"
 def test_a_form_edit_of_any_key_changes_one_line_and_no_other_byte(
     data: st.DataObject, path: tuple[str, ...]
 ) -> None:
-    """04 section 2.10, over every whole number and switch of every component."""
+    """04 §2.10, over every whole number and switch of every component."""
     key, blocks = path[-1], path[1:-1]
     before, after = (data.draw(values_of(SCALARS[path])) for _ in range(2))
     lines = [f"{'  ' * depth}{name}:  # {name}" for depth, name in enumerate(blocks, 1)]
@@ -133,7 +133,7 @@ def spelt(value: object) -> str:
 def test_two_effective_documents_have_one_hash_exactly_when_they_have_one_form(
     left: dict[str, Any], right: dict[str, Any]
 ) -> None:
-    """04 P-05: the sources apart, which say where values come from and not what they are."""
+    """04 §P-05: the sources apart, which say where values come from and not what they are."""
     found = [checked(msgspec.json.encode(one), RUNNABLE).effective for one in (left, right)]
     forms = [form_of(one) for one in found if one is not None]
     hashes = [one.effective_hash for one in found if one is not None]
@@ -156,7 +156,7 @@ print(check(text, context=Context(components())).effective.effective_hash)
 
 @pytest.mark.parametrize("seed", ["0", "1", "4242"])
 def test_another_process_finds_the_same_hash(seed: str) -> None:
-    """04 P-05: whatever the order of its sets."""
+    """04 §P-05: whatever the order of its sets."""
     run = subprocess.run(
         [sys.executable, "-c", PRINT_HASH], cwd=ROOT, env={"PYTHONHASHSEED": seed},
         check=True, capture_output=True, text=True,

@@ -1,4 +1,4 @@
-"""Regular expressions of filters: 04 section 2.5, values."""
+"""Regular expressions of filters: 04 §2.5, values."""
 
 from __future__ import annotations
 

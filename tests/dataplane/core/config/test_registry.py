@@ -1,4 +1,4 @@
-"""The legal tree of a document: 04 section 2.8."""
+"""The legal tree of a document: 04 §2.8."""
 
 from __future__ import annotations
 
@@ -211,7 +211,7 @@ def test_a_component_takes_the_keys_of_04_section_2_8_and_no_other(
     ],
 )
 def test_off_is_a_text(text: str) -> None:
-    """04 V-03."""
+    """04 §V-03."""
     assert checked(text, RUNNABLE).errors == ()
 
 
@@ -280,7 +280,7 @@ FIXED = {
 
 @pytest.mark.parametrize("path", [path for path in FOUND if path not in FIXED], ids=".".join)
 def test_a_value_other_than_the_default_changes_that_key_only(path: tuple[str, ...]) -> None:
-    """04 V-05."""
+    """04 §V-05."""
     document: dict[str, Any] = {"pipeline": [path[1]] if path[0] == "components" else []}
     for name, needed in NEEDED.get(path[-1], {}).items():
         write(document, (*path[:-1], name), needed)

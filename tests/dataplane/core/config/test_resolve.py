@@ -1,4 +1,4 @@
-"""Layers, presets, defaults and what a node gets: 04 section 3.3."""
+"""Layers, presets, defaults and what a node gets: 04 §3.3."""
 
 from __future__ import annotations
 
@@ -158,7 +158,7 @@ def test_originals_do_not_outlive_the_store() -> None:
 
 
 def test_the_host_part_is_what_the_proxy_obeys() -> None:
-    """00 row 21."""
+    """00 §2 (row 21)."""
     text = "mode: observe\ncache: {mode: off}\ninject_expand: never\nforce_model: m2\n"
 
     assert resolved(text + "recovery_require_path: false\n").host == Host(
@@ -240,7 +240,7 @@ SENDABLE = [
 def test_a_node_finds_the_same_errors_as_the_editor(
     text: str, context: Context, raised: str
 ) -> None:
-    """04 V-08: the places apart, which values do not have."""
+    """04 §V-08: the places apart, which values do not have."""
     tree = parse(text).tree
     assert tree is not None
     edited = [(error.code, error.path) for error in checked(text, context).errors]
@@ -277,7 +277,7 @@ def test_a_price_is_converted_through_its_text() -> None:
 
 @pytest.mark.parametrize("preset", BUILT_IN, ids=lambda preset: preset.name)
 def test_a_built_in_preset_validates_without_an_error(preset: Preset) -> None:
-    """04 P-06."""
+    """04 §P-06."""
     as_preset = dataclasses.replace(RUNNABLE, document=DocumentRef("preset", preset.name))
 
     assert checked(preset.text, as_preset).errors == ()
@@ -292,7 +292,7 @@ written = st.dictionaries(st.sampled_from(KEYS), st.integers(1, 9), max_size=3)
 def test_a_layer_never_changes_a_leaf_that_a_layer_above_wrote(
     server: dict[str, int], organisation: dict[str, int], tenant: dict[str, int]
 ) -> None:
-    """04 P-01."""
+    """04 §P-01."""
 
     def text(keys: dict[str, int]) -> str:
         return msgspec.json.encode({"components": {"mask": keys}}).decode()
@@ -309,7 +309,7 @@ def test_a_layer_never_changes_a_leaf_that_a_layer_above_wrote(
 
 
 def test_the_origin_of_a_value_is_a_line_that_contains_its_key() -> None:
-    """04 P-02."""
+    """04 §P-02."""
     text = "pipeline:\n  - mask\nmode: observe\ncomponents:\n  mask:\n    keep_recent: 4\n"
     lines = text.splitlines()
 

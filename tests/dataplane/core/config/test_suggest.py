@@ -1,4 +1,4 @@
-"""Did-you-mean: 04 section 2.4."""
+"""Did-you-mean: 04 §2.4."""
 
 from __future__ import annotations
 

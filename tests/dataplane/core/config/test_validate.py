@@ -1,4 +1,4 @@
-"""Keys and values of a document on its own: 04 sections 2.4, 2.5 and 2.8; 08 K-01 to K-03."""
+"""Keys and values of a document on its own: 04 §2.4, 2.5 and 2.8; 08 §K-01 to K-03."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def of_everything(line: str) -> str:
 
 
 def test_a_document_with_ten_faults_gets_ten_errors() -> None:
-    """04 V-02."""
+    """04 §V-02."""
     text = (
         "pipeline: [mask, colapse, mask]\n"
         "mode: async\n"
@@ -64,7 +64,7 @@ def test_a_document_with_ten_faults_gets_ten_errors() -> None:
     ],
 )
 def test_an_unknown_key_is_refused_wherever_it_stands(text: str, place: str) -> None:
-    """08 K-02."""
+    """08 §K-02."""
     assert f"config.unknown_key {place}" in places(text)
 
 
@@ -146,7 +146,7 @@ def test_a_component_at_the_top_level_belongs_under_components() -> None:
 def test_a_removed_or_refused_key_says_why_and_is_deleted_by_its_fix(
     line: str, place: str, says: str
 ) -> None:
-    """08 K-01."""
+    """08 §K-01."""
     problem = only(of_everything(line), WIDE)
 
     assert f"{problem.code} {place}" == places(of_everything(line), WIDE)[0]
@@ -289,7 +289,7 @@ def test_an_empty_block_of_a_component_without_keys_is_legal(block: str) -> None
     ],
 )
 def test_the_cache_block_has_its_own_bounds(line: str, code: str) -> None:
-    """01 section 3, rows `document`."""
+    """01 §3, rows `document`."""
     assert codes(f"pipeline: [mask]\ncache:\n  {line}\n") == [code]
 
 
@@ -320,7 +320,7 @@ def test_a_pipeline_has_at_most_forty_entries() -> None:
     ],
 )
 def test_a_credential_is_refused_and_never_repeated(secret: str) -> None:
-    """04 V-09: as a value, of the wrong type, in a comment, as a key, in a broken document."""
+    """04 §V-09: as a value, of the wrong type, in a comment, as a key, in a broken document."""
     bare = secret.strip("'")
     for text in (
         f"pipeline: []\nforce_model: {secret}\n",

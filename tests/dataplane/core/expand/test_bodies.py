@@ -1,4 +1,4 @@
-"""Responses that are one JSON body, and relays that change nothing (03 2.9; cases 10.6)."""
+"""Responses that are one JSON body, and relays that change nothing (03 §2.9, 10.6)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The output of an answer that was cut is what was delivered of it (03 section 4.7)."""
+"""The output of an answer that was cut is what was delivered of it (03 §4.7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a client fetches of what the provider kept (00-start-here.md 2, row 26)."""
+"""What a client fetches of what the provider kept (00-start-here.md 2 (row 26))."""
 
 from __future__ import annotations
 

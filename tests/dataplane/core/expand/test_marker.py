@@ -1,4 +1,4 @@
-"""The marker: written, found, made harmless (03 section 3)."""
+"""The marker: written, found, made harmless (03 §3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a request says of recovery calls that found nothing (04 sections 1.5, 5.3)."""
+"""What a request says of recovery calls that found nothing (04 §1.5, 5.3)."""
 
 from __future__ import annotations
 

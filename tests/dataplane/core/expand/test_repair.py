@@ -1,4 +1,4 @@
-"""Calls of ours that the client answered are put right on every later turn (03 section 4.6)."""
+"""Calls of ours that the client answered are put right on every later turn (03 §4.6)."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def test_an_answer_that_names_a_member_twice_stays_as_it_came() -> None:
     assert sent == body
 
 
-def test_an_answer_that_is_the_original_already_stays_as_it_came() -> None:  # 08 P-13
+def test_an_answer_that_is_the_original_already_stays_as_it_came() -> None:  # 08 §P-13
     for is_present in (False, True):
         body = anthropic(original_is_present=is_present)
         right = body.replace(b'"unknown tool"', json.dumps(M).encode())
@@ -168,7 +168,7 @@ def test_an_answer_that_is_the_original_already_stays_as_it_came() -> None:  # 0
     ],
 )
 @pytest.mark.parametrize("dialect", list(Dialect))
-def test_the_answer_to_a_recovery_call_is_known_under_every_prefix(  # 08 P-13
+def test_the_answer_to_a_recovery_call_is_known_under_every_prefix(  # 08 §P-13
     dialect: Dialect,
     name: str,
     is_recovery: bool,  # noqa: FBT001

@@ -1,4 +1,4 @@
-"""Events that no provider documents are forwarded as they came (03 section 8.3, 08 W-08)."""
+"""Events that no provider documents are forwarded as they came (03 §8.3, 08 §W-08)."""
 
 from __future__ import annotations
 

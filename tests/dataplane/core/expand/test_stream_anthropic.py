@@ -1,4 +1,4 @@
-"""The splice of Anthropic streams (03 sections 4.4, 4.5; cases 10.6 and 10.7)."""
+"""The splice of Anthropic streams (03 §4.4, 4.5, 10.6 and 10.7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The splice of OpenAI chat streams (03 sections 2.10, 4.5; cases 90, 105, 106)."""
+"""The splice of OpenAI chat streams (03 §2.10, 4.5, 10.6 (90), 10.7 (105, 106))."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The splice of Responses streams (00-start-here.md 2, rows 26 and 37; 03 section 4.5)."""
+"""The splice of Responses streams (00-start-here.md 2 (rows 26 and 37); 03 §4.5)."""
 
 from __future__ import annotations
 

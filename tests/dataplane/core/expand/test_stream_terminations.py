@@ -1,4 +1,4 @@
-"""How a spliced Anthropic stream may end (03 section 4.5, T1 to T5; cases 10.7)."""
+"""How a spliced Anthropic stream may end (03 §4.5 (T1 to T5), 10.7)."""
 
 from __future__ import annotations
 

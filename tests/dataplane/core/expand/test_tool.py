@@ -1,4 +1,4 @@
-"""The injected tools and the texts that answer them (03 sections 4.1 and 4.4)."""
+"""The injected tools and the texts that answer them (03 §4.1 and 4.4)."""
 
 from __future__ import annotations
 

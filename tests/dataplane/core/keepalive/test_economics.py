@@ -1,4 +1,4 @@
-"""What a ping costs and when it pays (03 section 7.3)."""
+"""What a ping costs and when it pays (03 §7.3)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which request leaves a thread that may be kept alive (03 sections 7.3, 10.10, case 140)."""
+"""Which request leaves a thread that may be kept alive (03 §7.3, 10.10 (140))."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""When pings are due (03 section 7.3, case 138)."""
+"""When pings are due (03 §7.3, 10.10 (138))."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The bytes of a ping and what its answer means (03 section 7.3, case 138)."""
+"""The bytes of a ping and what its answer means (03 §7.3, 10.10 (138))."""
 
 from __future__ import annotations
 

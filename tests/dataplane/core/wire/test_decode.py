@@ -1,4 +1,4 @@
-"""From body bytes to messages, for both dialects (01 section 1.9; 03 sections 2.1 and 2.7)."""
+"""From body bytes to messages, for both dialects (01 §1.9; 03 §2.1 and 2.7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Depth of nesting (03-proxy-and-recovery.md 10.2, case 34)."""
+"""Depth of nesting (03-proxy-and-recovery.md 10.2 (34))."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Edits outside the messages (03 section 4.2; 01 section 2.18 and 6.12)."""
+"""Edits outside the messages (03 §4.2; 01 §2.18 and 6.12)."""
 
 from __future__ import annotations
 

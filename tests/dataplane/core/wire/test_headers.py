@@ -1,4 +1,4 @@
-"""Which headers pass, in both directions (03 sections 1.8 and 2.9; cases 16 and 17)."""
+"""Which headers pass, in both directions (03 §1.8 and 2.9, 10.1 (16, 17))."""
 
 from __future__ import annotations
 
@@ -118,7 +118,7 @@ def test_length_and_coding_are_told_only_of_the_providers_own_bytes(changed: boo
     assert client_headers(headers, changed=changed) == ([] if changed else headers)
 
 
-def test_an_event_stream_tells_every_proxy_in_front_not_to_hold_it_back() -> None:  # 08 W-37
+def test_an_event_stream_tells_every_proxy_in_front_not_to_hold_it_back() -> None:  # 08 §W-37
     headers = [
         (b"Content-Length", b"5"),
         (b"Cache-Control", b"max-age=1"),

@@ -1,4 +1,4 @@
-"""Cache breakpoints are found by structure (03 section 2.5; cases 54 and 55)."""
+"""Cache breakpoints are found by structure (03 §2.5, 10.4 (54, 55))."""
 
 from __future__ import annotations
 

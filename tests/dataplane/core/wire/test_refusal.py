@@ -1,4 +1,4 @@
-"""The gateway's own errors, in each caller's envelope (03 section 1.7)."""
+"""The gateway's own errors, in each caller's envelope (03 §1.7)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Where members and elements lie, whatever their spelling (03 section 2.7)."""
+"""Where members and elements lie, whatever their spelling (03 §2.7)."""
 
 from __future__ import annotations
 

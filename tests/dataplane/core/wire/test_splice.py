@@ -1,4 +1,4 @@
-"""Byte-exact edits and the one spelling of a replaced text (03 section 2.7; cases 36 and 40)."""
+"""Byte-exact edits and the one spelling of a replaced text (03 §2.7, 10.3 (36, 40))."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Server-sent events from bytes, however the network cut them (03 sections 4.5 and 8.3)."""
+"""Server-sent events from bytes, however the network cut them (03 §4.5 and 8.3)."""
 
 from __future__ import annotations
 

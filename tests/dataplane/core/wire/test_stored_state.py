@@ -1,4 +1,4 @@
-"""What a body may not name under a key that tenants share: case 14 of 03 10.1."""
+"""What a body may not name under a key that tenants share: case 14 of 03 §10.1."""
 
 from __future__ import annotations
 

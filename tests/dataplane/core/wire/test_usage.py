@@ -1,4 +1,4 @@
-"""What a response says it cost (03 sections 2.9 and 4.7)."""
+"""What a response says it cost (03 §2.9 and 4.7)."""
 
 from __future__ import annotations
 
