@@ -64,7 +64,7 @@ def ms(moment: datetime) -> int:
 
 
 class Problem(BaseModel):
-    """The envelope of every refusal (04 §2.4)."""
+    """The envelope of every refusal."""
 
     model_config = ConfigDict(extra="allow")
 

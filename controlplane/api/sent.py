@@ -58,7 +58,7 @@ class Mine(Sent):
 
 
 class EditIn(Sent):
-    """One machine-applicable edit of 04 §2.4."""
+    """One edit of a document that a program can make."""
 
     op: Literal["delete", "rename", "move", "set", "insert_after"]
     path: Annotated[str, StringConstraints(max_length=500, pattern="^(/.*)?$")]
