@@ -9,7 +9,7 @@ import pytest
 from tests import citations, house
 
 # Documents that the code cites already and that are still to come.
-TO_COME = frozenset({"00", "01", "02", "03", "04", "05", "06", "07", "08"})
+TO_COME = frozenset({"00", "01", "02", "04", "05", "06", "07", "08"})
 HEADING = re.compile(r"^#{2,4} .*$", re.MULTILINE)
 
 
@@ -72,6 +72,8 @@ def test_every_link_inside_the_specification_leads_somewhere() -> None:
     lost = []
     for page in (n for n in house.files() if n.parent == citations.FOLDER):
         for target, anchor in re.findall(r"\]\(([^)#:\s]*)(?:#([^)\s]+))?\)", house.read(page)):
+            if target[:2] in TO_COME:
+                continue
             file = house.ROOT / citations.FOLDER / (target or page.name)
             there = file.is_file() and (
                 not anchor or anchor in citations.ANCHOR.findall(file.read_text(encoding="utf-8"))
