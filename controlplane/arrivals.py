@@ -17,7 +17,7 @@ from controlplane.accounts.scopes import NOBODY, Scope, scope_of, scope_of_user
 from controlplane.accounts.tokens import authenticate_token
 from controlplane.accounts.websessions import Machine
 from controlplane.audit.origin import Origin, coming_from
-from dataplane.core.addresses import address_behind
+from dataplane.core.door.addresses import address_behind
 
 Answer = Callable[[HttpRequest], HttpResponse]
 REQUEST_ID = re.compile(r"[A-Za-z0-9-]{8,64}")

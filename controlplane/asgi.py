@@ -32,8 +32,8 @@ from controlplane.metrics.page import from_a_thread  # noqa: E402
 from controlplane.settings import ENVIRONMENT  # noqa: E402
 from controlplane.telemetry import hooks, writer  # noqa: E402
 from dataplane.asgi import Node  # noqa: E402
-from dataplane.core import route  # noqa: E402
-from dataplane.core.addresses import peer_of  # noqa: E402
+from dataplane.core.door import route  # noqa: E402
+from dataplane.core.door.addresses import peer_of  # noqa: E402
 from dataplane.settings import from_environment  # noqa: E402
 
 log = logging.getLogger("headrace.embedded")

@@ -22,7 +22,7 @@ from django.conf import settings
 from django.utils.crypto import constant_time_compare
 
 from controlplane.accounts.queries import is_open_machine, is_open_token
-from dataplane.core.addresses import address_behind, peer_of, site_of
+from dataplane.core.door.addresses import address_behind, peer_of, site_of
 
 log = logging.getLogger("headrace.bodies")
 LARGEST = 4 << 20  # a document as a form spells it takes a quarter of that

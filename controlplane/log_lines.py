@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 
-from dataplane.core.secrets_in_text import scrubbed
+from dataplane.core.text.redacted import scrubbed
 
 
 class ScrubbedLines(logging.Formatter):

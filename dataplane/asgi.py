@@ -15,8 +15,8 @@ from dataplane.adapters import logs
 from dataplane.adapters.node import Node
 from dataplane.adapters.snapshot_file import FileSource, FixedSource
 from dataplane.adapters.uplink_http import HttpSink
-from dataplane.core.config import single
 from dataplane.core.config.problems import ConfigError
+from dataplane.core.serving import single
 from dataplane.settings import Settings, SettingsError, from_environment
 
 __all__ = ["Node", "application"]

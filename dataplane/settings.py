@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 from dataplane.core.config.imposed import Imposed
-from dataplane.core.config.secrets import shown
-from dataplane.core.session import SessionKeys
+from dataplane.core.session.naming import SessionKeys
+from dataplane.core.text.secrets import shown
 from dataplane.encryption import EncryptionError, StoreEncryption, encryption_from
 
 _MIB = 1 << 20

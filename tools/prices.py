@@ -15,7 +15,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-PLACE = Path(__file__).resolve().parents[1] / "dataplane/core/_prices"
+PLACE = Path(__file__).resolve().parents[1] / "dataplane/core/prices/_prices"
 FILE, LICENCE = PLACE / "genai-prices.json", PLACE / "LICENSE"
 VERSION = "0.2.3"
 # Read by the interpreter that has the package: prints its data, most of it left behind.

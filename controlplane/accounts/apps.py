@@ -2,7 +2,7 @@ from __future__ import annotations
 
 from django.apps import AppConfig
 
-from dataplane.core.config import resource
+from dataplane.core import resource
 
 
 class AccountsConfig(AppConfig):

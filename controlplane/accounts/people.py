@@ -15,7 +15,7 @@ from controlplane.accounts.members import has_other_managers, withdraw_unbacked
 from controlplane.accounts.models import PasswordReset, User
 from controlplane.accounts.problems import LastManagerError, LinkError
 from controlplane.audit.actions import Actor, Subject, record
-from dataplane.core.addresses import site_of
+from dataplane.core.door.addresses import site_of
 
 RESET_LIFETIME = timedelta(hours=1)
 LONGEST_EMAIL = 254

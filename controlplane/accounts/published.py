@@ -10,7 +10,7 @@ from django.utils import timezone
 from controlplane.accounts.models import AgentKeyBinding, DataPlaneKey, Tenant, Upstream
 from controlplane.audit.actions import Actor
 from controlplane.fleet.actions import DEFAULT, publish
-from dataplane.core.config import resource
+from dataplane.core import resource
 
 
 def auth_shard(shard: str) -> bytes:

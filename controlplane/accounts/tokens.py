@@ -25,7 +25,7 @@ from controlplane.accounts.scopes import Principal, Scope, person_behind
 from controlplane.audit.actions import Actor, Subject, record
 from controlplane.databases import hold
 from controlplane.storage import noted_if_possible
-from dataplane.core.addresses import is_within
+from dataplane.core.door.addresses import is_within
 
 TOKEN_DAYS = 90
 MAX_TOKEN_DAYS = 365

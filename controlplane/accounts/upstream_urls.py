@@ -14,7 +14,7 @@ from urllib.parse import SplitResult, urlsplit
 
 from django.core.exceptions import ValidationError
 
-from dataplane.core.addresses import Address, rule_broken
+from dataplane.core.door.addresses import Address, rule_broken
 
 # The addresses that a host name stands for, () when it stands for none at the moment.
 Resolve = Callable[[str], Sequence[str]]

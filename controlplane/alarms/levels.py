@@ -20,7 +20,7 @@ from controlplane.fleet.models import NodeAck, PublishedResource
 from controlplane.telemetry.models import NodeStream
 from controlplane.telemetry.queries import gauges_by_node
 from controlplane.telemetry.sequence import SKEW_MAX_MS
-from dataplane.core.config import resource
+from dataplane.core import resource
 
 SAMPLES_MIN = 20
 FAILING, FAILING_BADLY, REFUSED, INVENTED = 0.1, 0.5, 0.1, 0.01

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from controlplane.alarms.models import Severity
-from dataplane.core.declaration import Event
 from dataplane.core.expand.endings import ENDINGS
+from dataplane.core.port.signals import Event
 
 CRITICAL, WARNING, INFO = Severity.CRITICAL, Severity.WARNING, Severity.INFO
 

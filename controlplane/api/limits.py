@@ -17,7 +17,7 @@ from django.http import HttpRequest, HttpResponse
 
 from controlplane.api.refusals import RefusedError
 from controlplane.arrivals import address_of, scope_of_request
-from dataplane.core.addresses import site_of
+from dataplane.core.door.addresses import site_of
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from controlplane.prices import queries
 from controlplane.prices.actions import StaleCardError, save_card
 from controlplane.prices.entries import Entry
 from controlplane.prices.models import PriceCard
-from dataplane.core.money import PriceError
+from dataplane.core.prices.money import PriceError
 
 router = Router(tags=["prices"])
 READ, WRITE = "telemetry:read", "price:write"

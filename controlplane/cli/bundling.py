@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from controlplane.accounts.models import Tenant
 from controlplane.fleet.bundles import narrowed
-from dataplane.core.config import resource
+from dataplane.core import resource
 
 
 class UnknownTenantError(LookupError):

@@ -20,7 +20,7 @@ from controlplane.configs.models import ConfigDocument, ConfigVersion, Effective
 from controlplane.configs.origins import origins_of
 from controlplane.configs.problems import StaleBaseError
 from controlplane.fleet.actions import publish, publish_deployment
-from dataplane.core.config import resource
+from dataplane.core import resource
 from dataplane.core.config.registry import SCHEMA_VERSION
 
 DEFAULT_MESSAGE = "The document that a new deployment starts with"

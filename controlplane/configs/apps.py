@@ -6,7 +6,7 @@ from django.apps import AppConfig
 from django.db.models.signals import post_save
 
 from controlplane.topics import tell
-from dataplane.core.config import resource
+from dataplane.core import resource
 
 
 class ConfigsConfig(AppConfig):

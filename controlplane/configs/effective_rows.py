@@ -18,7 +18,7 @@ from dataplane.core.config.problems import DocumentRef
 from dataplane.core.config.registry import Key, registry
 from dataplane.core.config.resolve import Effective, Origin, Said, value_at
 from dataplane.core.config.tree import steps_of
-from dataplane.core.declaration import Declaration
+from dataplane.core.port.declaration import Declaration
 
 DEFAULT_LAYER = "default"
 ENVIRONMENT_LAYER = "environment"

@@ -18,7 +18,7 @@ from dataplane.core.config.resolve import Effective, value_at
 from dataplane.core.config.scalars import resolve
 from dataplane.core.config.source import EditError
 from dataplane.core.config.tree import pointer, steps_of, to_values
-from dataplane.core.declaration import Declaration
+from dataplane.core.port.declaration import Declaration
 
 CONTROLS = {
     "integer": "number",

@@ -17,7 +17,7 @@ from dataplane.core.config.check import check
 from dataplane.core.config.layers import Context
 from dataplane.core.config.presets import BUILT_IN, Preset, find
 from dataplane.core.config.problems import DocumentRef
-from dataplane.core.declaration import Kind
+from dataplane.core.port.declaration import Kind
 
 
 @dataclass(frozen=True, slots=True)

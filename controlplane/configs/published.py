@@ -5,7 +5,7 @@ from __future__ import annotations
 from controlplane.accounts.capture import blocked_by
 from controlplane.accounts.models import Tenant
 from controlplane.configs.models import EffectiveRevision
-from dataplane.core.config import resource
+from dataplane.core import resource
 from dataplane.core.config.resolve import host_of
 
 

@@ -16,7 +16,7 @@ from dataplane.core.components import components
 from dataplane.core.config.presets import BUILT_IN
 from dataplane.core.config.problems import ConfigError
 from dataplane.core.config.registry import SCHEMA_VERSION, json_schema, registry
-from dataplane.core.declaration import Declaration
+from dataplane.core.port.declaration import Declaration
 
 log = logging.getLogger("headrace.configs")
 

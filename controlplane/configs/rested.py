@@ -12,7 +12,7 @@ from controlplane.prices.entries import models_of
 from controlplane.prices.queries import entries_in_force
 from controlplane.telemetry.queries.resting import resting
 from dataplane.core.config.deployment import Rested
-from dataplane.core.money import PriceCard, Rates, Sale
+from dataplane.core.prices.money import PriceCard, Rates, Sale
 
 LEAST_USD = Fraction(1, 100)
 KEPT_S = 60  # an editor checks at every pause in typing, and a week changes slowly

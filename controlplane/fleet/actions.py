@@ -17,7 +17,7 @@ from controlplane.fleet.hints import hint
 from controlplane.fleet.models import ChangeLog, NodeAck, PublishedResource
 from controlplane.fleet.spreading import collect
 from controlplane.topics import tell
-from dataplane.core.config import resource
+from dataplane.core import resource
 
 AUTH_SHARDS = "0123456789abcdef"
 DEFAULT = "default"

@@ -10,7 +10,7 @@ from collections.abc import Collection, Mapping
 import msgspec
 
 from controlplane.fleet.published import all_published
-from dataplane.core.config import resource
+from dataplane.core import resource
 
 Name = tuple[str, str]  # type and name of a resource
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from controlplane.fleet.models import PublishedResource
-from dataplane.core.config import resource
+from dataplane.core import resource
 
 
 def all_published() -> list[resource.Resource]:

@@ -11,7 +11,7 @@ from controlplane.fleet import presence
 from controlplane.fleet.models import ChangeLog, NodeAck, PublishedResource
 from controlplane.fleet.published import as_resource
 from controlplane.fleet.spreading import spread, until_served
-from dataplane.core.config import resource
+from dataplane.core import resource
 
 
 class Named(Protocol):

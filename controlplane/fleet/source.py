@@ -14,7 +14,7 @@ from django.db import close_old_connections
 from controlplane.fleet import hints, queries, upkeep
 from controlplane.fleet.actions import record_acks
 from controlplane.fleet.noticing import Noticing
-from dataplane.core.config import resource
+from dataplane.core import resource
 
 LOOK_S = 1.0  # where only a look tells
 POLL_S = 0.5  # how soon a change of another process is seen; one of this process hints

@@ -20,7 +20,7 @@ from controlplane.fleet import presence
 from controlplane.fleet.bundles import hashes
 from controlplane.fleet.models import NodeAck, PublishedResource
 from controlplane.fleet.presence import Heard, Process
-from dataplane.core.config import resource
+from dataplane.core import resource
 
 WAIT_S = 2.0
 LOOK_EVERY_S = 0.05

@@ -23,7 +23,7 @@ from controlplane.live.messages import Frame
 from controlplane.live.origins import is_foreign
 from controlplane.live.readers import Asked, RefusedError, view_of
 from controlplane.live.subscriber import Subscriber
-from dataplane.core.addresses import address_behind
+from dataplane.core.door.addresses import address_behind
 from dataplane.tasks import ended
 
 PATH = "/ws/v1/live"

@@ -17,7 +17,7 @@ from controlplane.metrics.labels import TENANTS_MAX
 from controlplane.telemetry.files import bytes_used
 from controlplane.telemetry.models import NodeStream, TelemetryGap
 from controlplane.telemetry.queries import NODE_STATES, nodes
-from dataplane.core.config import resource
+from dataplane.core import resource
 
 HERE = "From the database, all tenants."
 

@@ -16,7 +16,7 @@ from controlplane.fleet.actions import DEFAULT, publish
 from controlplane.prices.entries import Entry, amount, models_of
 from controlplane.prices.models import Price, PriceCard
 from controlplane.prices.queries import card_in_force
-from dataplane.core.config import resource
+from dataplane.core import resource
 
 EMPTY = "A new deployment starts without lines of its own"
 

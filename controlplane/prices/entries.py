@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from decimal import Decimal, InvalidOperation
 
-from dataplane.core.config.resource import ModelPrice
-from dataplane.core.money import PriceCard, PriceError
+from dataplane.core.prices.money import PriceCard, PriceError
+from dataplane.core.resource import ModelPrice
 
 CACHE_READ = Decimal("0.1")  # of the input price, where a card states none
 CACHE_WRITE = Decimal("1.25")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from controlplane.prices.entries import models_of
 from controlplane.prices.queries import card_in_force, entries_of
-from dataplane.core.config import resource
+from dataplane.core import resource
 
 
 def prices_body(_name: str) -> bytes:

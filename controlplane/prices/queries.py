@@ -9,7 +9,7 @@ from decimal import Decimal
 
 from controlplane.prices.entries import Entry, models_of, text_of
 from controlplane.prices.models import Price, PriceCard
-from dataplane.core import money
+from dataplane.core.prices import money
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,7 +24,7 @@ from controlplane.telemetry.record_rows import request_row, storable
 from controlplane.telemetry.refusing import REFUSALS, all_but_the_refused
 from controlplane.telemetry.sequence import admitted, note_refused, shift_of
 from controlplane.telemetry.uses import keep_uses
-from dataplane.core.config.resource import Ack
+from dataplane.core.resource import Ack
 from dataplane.core.uplink import Batch, Delta
 
 log = logging.getLogger("headrace.telemetry")

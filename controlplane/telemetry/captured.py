@@ -23,7 +23,7 @@ from controlplane.databases import TELEMETRY, Turn, take_turn
 from controlplane.telemetry.inserting import Row
 from controlplane.telemetry.models import ContentBlob, RequestRecord
 from controlplane.telemetry.record_rows import uid_of
-from dataplane.core.rewritten import TEXT_MAX_BYTES, TEXTS_MAX
+from dataplane.core.pipeline.rewritten import TEXT_MAX_BYTES, TEXTS_MAX
 from dataplane.core.uplink import RequestRow
 
 READ_TEXT = "content:read"

@@ -22,7 +22,7 @@ from controlplane.ui.gate_rows import meanings
 from controlplane.ui.looks import Look, look_of
 from controlplane.ui.numerals import Figure
 from dataplane.core.components import components
-from dataplane.core.declaration import Declaration
+from dataplane.core.port.declaration import Declaration
 
 TOP_GATES = 3
 MOST_TOPICS = 16  # that one stream may carry

@@ -36,7 +36,7 @@ from controlplane.ui.shown_text import visible
 from controlplane.ui.watched import marks, observed
 from dataplane.core.components import components
 from dataplane.core.config.problems import ConfigError
-from dataplane.core.declaration import Declaration
+from dataplane.core.port.declaration import Declaration
 
 SAMPLES = 20
 MOST_OF_IT = 0.5

@@ -10,8 +10,8 @@ from dataclasses import dataclass
 from controlplane.ui import numerals
 from controlplane.ui.figures import Stats, part, real, whole
 from controlplane.ui.numerals import Figure
-from dataplane.core.declaration import Declaration
-from dataplane.core.gates import OFFLOAD_GATES
+from dataplane.core.port.declaration import Declaration
+from dataplane.core.port.gates import OFFLOAD_GATES
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from controlplane.digits import whole
 from controlplane.ui.numerals import plural
 from dataplane.core.components import components
 from dataplane.core.config.resolve import Effective
-from dataplane.core.declaration import Kind
+from dataplane.core.port.declaration import Kind
 
 Shape = Literal["choice", "number", "text", "lines", "secret", "elsewhere"]
 RANK = {Kind.REFORMAT: 0, Kind.OFFLOAD: 1, Kind.ENVELOPE: 2}

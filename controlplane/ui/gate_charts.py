@@ -9,7 +9,7 @@ from controlplane.telemetry.queries import SignalSeries
 from controlplane.ui import numerals
 from controlplane.ui.charts import Chart, Column, Mark, columns_of, rows_of
 from controlplane.ui.gate_rows import known_gates
-from dataplane.core.declaration import Declaration
+from dataplane.core.port.declaration import Declaration
 
 CANDIDATES, REQUESTS, EVENTS = "candidates", "requests", "events"
 UNITS = ((CANDIDATES, "Candidates"), (REQUESTS, "Requests"))

@@ -9,8 +9,8 @@ from controlplane.telemetry.queries import ComponentFigures, SignalSeries, State
 from controlplane.ui import numerals
 from controlplane.ui.charts import Column, spark
 from controlplane.ui.numerals import NO_DATA, UNKNOWN, Figure
-from dataplane.core.declaration import Declaration
-from dataplane.core.gates import OFFLOAD_GATES
+from dataplane.core.port.declaration import Declaration
+from dataplane.core.port.gates import OFFLOAD_GATES
 
 UNDESCRIBED = "no description"
 

@@ -14,7 +14,7 @@ from controlplane.telemetry.queries import NodeRow
 from controlplane.ui.component_rows import Verdict
 from controlplane.ui.numerals import MINUS, NO_DATA, UNKNOWN, Figure, count, plural, span
 from controlplane.ui.session_rows import at
-from dataplane.core.config import resource
+from dataplane.core import resource
 
 STATES = {
     "synced": Verdict("synced", "ok", "ok"),

@@ -25,7 +25,7 @@ from controlplane.ui.asking import Crumb, Question, ask
 from controlplane.ui.frame import PersonRequest, page
 from controlplane.ui.node_rows import headline_of, node_rows, resource_rows
 from controlplane.ui.panels import notes_of
-from dataplane.core.config import resource
+from dataplane.core import resource
 
 HERE = "ui:nodes"
 

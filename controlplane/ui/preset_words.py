@@ -8,7 +8,7 @@ from controlplane.ui.numerals import plural
 from dataplane.core.components import components
 from dataplane.core.config.parse import parse
 from dataplane.core.config.tree import SequenceNode, to_values
-from dataplane.core.declaration import Kind
+from dataplane.core.port.declaration import Kind
 
 
 @dataclass(frozen=True, slots=True)

@@ -17,7 +17,7 @@ from controlplane.telemetry.queries.unpriced import unpriced_models
 from controlplane.ui import numerals
 from controlplane.ui.numerals import NO_DATA, UNKNOWN, Figure
 from controlplane.ui.shown_text import visible
-from dataplane.core.money import PriceError
+from dataplane.core.prices.money import PriceError
 
 NEW_LINES = 3
 LONGEST_NUMBER = 9

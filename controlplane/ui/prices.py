@@ -21,8 +21,8 @@ from controlplane.prices.entries import Entry
 from controlplane.prices.models import PriceCard
 from controlplane.ui.frame import PersonRequest, page
 from controlplane.ui.price_rows import entries_sent, lines, price_rows, unpriced_rows
-from dataplane.core import catalogue
-from dataplane.core.money import PriceError
+from dataplane.core.prices import catalogue
+from dataplane.core.prices.money import PriceError
 
 WRITE = "price:write"
 HERE = "ui:prices"

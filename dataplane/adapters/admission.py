@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING, NamedTuple
 from dataplane.adapters.http import Call, RefusedError
 from dataplane.adapters.limits import BodyRoom
 from dataplane.adapters.snapshots import Principal, Tenant
-from dataplane.core.config.overrides import Wish
 from dataplane.core.record import Record
+from dataplane.core.serving.overrides import Wish
 
 if TYPE_CHECKING:
     from dataplane.adapters.node import Node

@@ -7,10 +7,10 @@ import logging
 from dataplane.adapters import logs
 from dataplane.adapters.drive import drive
 from dataplane.adapters.ticket import Ticket
-from dataplane.core import chain
 from dataplane.core.effects import Scope
 from dataplane.core.exchange import Exchange
 from dataplane.core.expand.relay import Relay
+from dataplane.core.session import chain
 from dataplane.core.wire.decode import NoMessagesError, decode
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.spans import UnparseableError

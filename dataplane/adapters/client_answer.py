@@ -8,9 +8,9 @@ from http import HTTPStatus
 from dataplane.adapters.http import Decoder
 from dataplane.adapters.ticket import Ticket
 from dataplane.adapters.upstream import Response
+from dataplane.core.door.headers import client_headers
 from dataplane.core.expand.plain import PlainRelay, PlainStream
 from dataplane.core.expand.relay import EVENT_STREAM, JSON, Deliver, Outcome, Relay
-from dataplane.core.wire.headers import client_headers
 
 
 class ClientAnswer:

@@ -21,11 +21,11 @@ from dataplane.adapters.drive import performer
 from dataplane.adapters.http import Call, RefusedError
 from dataplane.core import bypass
 from dataplane.core.asked import Asked
-from dataplane.core.config.overrides import Ignored
 from dataplane.core.exchange import Exchange
 from dataplane.core.outgoing import Outgoing
-from dataplane.core.plan import Plan
 from dataplane.core.record import Record
+from dataplane.core.serving.overrides import Ignored
+from dataplane.core.serving.plan import Plan
 from dataplane.core.wire.message import Dialect
 
 if TYPE_CHECKING:

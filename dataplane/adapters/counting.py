@@ -12,9 +12,9 @@ from decimal import Decimal
 
 from dataplane.adapters.totals import ComponentTotals, Totals
 from dataplane.core.expand.endings import counted_as
-from dataplane.core.money import saving
+from dataplane.core.port.report import RunReport, StepReport
+from dataplane.core.prices.money import saving
 from dataplane.core.record import Record
-from dataplane.core.report import RunReport, StepReport
 from dataplane.core.spread import slot_of
 
 GENERATION = 50_000

@@ -15,11 +15,11 @@ import msgspec
 
 from dataplane.adapters.admission import Admission, admitted
 from dataplane.adapters.http import Call, RefusedError
+from dataplane.core.door.refusal import PAGE, PAGE_SCHEMA
 from dataplane.core.effects import Found, Recall, Recalled, Scope
 from dataplane.core.expand.excerpts import excerpt_of
 from dataplane.core.expand.pages import PAGE_BYTES, SMALLEST_BYTES, RangeError, page_of
-from dataplane.core.session import usable
-from dataplane.core.wire.refusal import PAGE, PAGE_SCHEMA
+from dataplane.core.session.naming import usable
 
 if TYPE_CHECKING:
     from dataplane.adapters.node import Node

@@ -12,10 +12,10 @@ from urllib.parse import urlsplit
 
 from dataplane.adapters.http import Call, RefusedError
 from dataplane.adapters.snapshots import Principal, Snapshots, Tenant
-from dataplane.core import identity
-from dataplane.core.addresses import address_behind, site_of
-from dataplane.core.config import single
-from dataplane.core.config.resource import AGENT_KEY_KIND, OPERATOR_KIND, TOKEN_KIND
+from dataplane.core.door import identity
+from dataplane.core.door.addresses import address_behind, site_of
+from dataplane.core.resource import AGENT_KEY_KIND, OPERATOR_KIND, TOKEN_KIND
+from dataplane.core.serving import single
 from dataplane.settings import is_loopback
 
 _MINUTE = 60

@@ -14,11 +14,11 @@ from urllib.parse import quote
 import zstandard
 
 from dataplane.adapters.waiting import within
-from dataplane.core.addresses import peer_of
-from dataplane.core.identity import Headers
-from dataplane.core.session import HEADERS as SESSION_HEADERS
-from dataplane.core.session import usable
-from dataplane.core.wire.refusal import REFUSALS, Refusal, body_of, headers_of
+from dataplane.core.door.addresses import peer_of
+from dataplane.core.door.identity import Headers
+from dataplane.core.door.refusal import REFUSALS, Refusal, body_of, headers_of
+from dataplane.core.session.naming import HEADERS as SESSION_HEADERS
+from dataplane.core.session.naming import usable
 from dataplane.settings import BodyLimits
 
 Message = MutableMapping[str, Any]

@@ -18,13 +18,13 @@ from dataplane.adapters import logs
 from dataplane.adapters.kept import Kept, Key, Warm, kept_of, key_of
 from dataplane.adapters.pinging import Pinger
 from dataplane.adapters.ticket import Ticket
-from dataplane.core.declaration import Gate
 from dataplane.core.effects import Scope
 from dataplane.core.keepalive import gates
 from dataplane.core.keepalive.economics import rescue_usd
 from dataplane.core.keepalive.gates import Ended, closed_gate
 from dataplane.core.keepalive.ping import Outcome
-from dataplane.core.secrets_in_text import scrubbed
+from dataplane.core.port.signals import Gate
+from dataplane.core.text.redacted import scrubbed
 from dataplane.tasks import ended
 
 if TYPE_CHECKING:

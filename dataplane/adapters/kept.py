@@ -13,14 +13,14 @@ from dataclasses import dataclass
 from dataplane.adapters.masked import Masked
 from dataplane.adapters.ticket import Ticket
 from dataplane.core.config.document import Cache
-from dataplane.core.config.resource import Upstream
+from dataplane.core.door.identity import AUTH_SLOTS
 from dataplane.core.effects import OpenTurn, Scope
-from dataplane.core.identity import AUTH_SLOTS
 from dataplane.core.keepalive.economics import prefix_of
 from dataplane.core.keepalive.gates import Ended
 from dataplane.core.keepalive.idle import Idle, from_request
 from dataplane.core.keepalive.ping import ping_body
 from dataplane.core.record import Record
+from dataplane.core.resource import Upstream
 
 Header = tuple[bytes, bytes]
 Key = tuple[str, str, str]

@@ -16,7 +16,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from dataplane.core.config.resource import Envelope, Resource, hash_of
+from dataplane.core.resource import Envelope, Resource, hash_of
 from dataplane.files import private_folder
 
 log = logging.getLogger("headrace.snapshots")

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from dataplane.adapters.http import RefusedError
 from dataplane.adapters.waiting import within
-from dataplane.core.config import resource
+from dataplane.core import resource
 
 _MINUTE = 60
 _RESERVED_PART = 4  # one of so many parts of a limit

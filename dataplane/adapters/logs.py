@@ -6,9 +6,9 @@ import logging
 import sys
 import traceback
 
+from dataplane.core.port.report import StepReport
 from dataplane.core.record import Record
-from dataplane.core.report import StepReport
-from dataplane.core.secrets_in_text import scrubbed
+from dataplane.core.text.redacted import scrubbed
 
 log = logging.getLogger("headrace.request")
 

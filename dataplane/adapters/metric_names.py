@@ -7,8 +7,8 @@ from typing import NamedTuple
 from dataplane.adapters.stats import MISSING
 from dataplane.adapters.tenant_refusals import REASONS
 from dataplane.core.config.wording import WORDINGS
+from dataplane.core.door.route import NAMES as ROUTES
 from dataplane.core.expand.endings import ENDINGS, counted_as
-from dataplane.core.route import NAMES as ROUTES
 
 __all__ = ["ROUTES"]
 

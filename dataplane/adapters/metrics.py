@@ -26,10 +26,11 @@ from dataplane.adapters.tenant_refusals import OTHER, TENANTS_MAX
 from dataplane.adapters.totals import BUCKETS, ComponentTotals, Histogram, Totals
 from dataplane.core import bypass
 from dataplane.core.components import components
-from dataplane.core.declaration import Declaration, Event, Gate
-from dataplane.core.gates import OFFLOAD_GATES
 from dataplane.core.keepalive import gates as keepalive
-from dataplane.core.pipeline import UNDECLARED
+from dataplane.core.pipeline.loop import UNDECLARED
+from dataplane.core.port.declaration import Declaration
+from dataplane.core.port.gates import OFFLOAD_GATES
+from dataplane.core.port.signals import Event, Gate
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,18 +39,18 @@ from dataplane.adapters.telemetry import Telemetry
 from dataplane.adapters.ticket import Ticket
 from dataplane.adapters.uplink import Seen, Sink, Uplink
 from dataplane.adapters.upstream import UpstreamClient
-from dataplane.core import tokens
-from dataplane.core.config.overrides import Wish
-from dataplane.core.config.resource import Source, Upstream
-from dataplane.core.credential import CredentialError, CredentialPlan, names_a_key, plan_for
+from dataplane.core.door.credential import CredentialError, CredentialPlan, names_a_key, plan_for
+from dataplane.core.door.headers import CLOCK_HEADER
+from dataplane.core.door.identity import Headers, foreign_slots, holds_key
+from dataplane.core.door.refusal import REFUSALS, body_of, headers_of
+from dataplane.core.door.route import Route, RouteError, match
 from dataplane.core.effects import Recalled
 from dataplane.core.effects import Scope as Owner
-from dataplane.core.identity import Headers, foreign_slots, holds_key
-from dataplane.core.money import Sale, cost
+from dataplane.core.prices.money import Sale, cost
 from dataplane.core.record import Record
-from dataplane.core.route import Route, RouteError, match
-from dataplane.core.wire.headers import CLOCK_HEADER
-from dataplane.core.wire.refusal import REFUSALS, body_of, headers_of
+from dataplane.core.resource import Source, Upstream
+from dataplane.core.serving.overrides import Wish
+from dataplane.core.text import tokens
 from dataplane.settings import Settings, is_loopback
 from dataplane.tasks import ended
 

@@ -25,7 +25,7 @@ from dataplane.core.asked import Asked
 from dataplane.core.effects import Effect, OpenTurn, PastTurn, SessionView
 from dataplane.core.exchange import Exchange
 from dataplane.core.outgoing import Outgoing
-from dataplane.core.plan import Plan
+from dataplane.core.serving.plan import Plan
 from dataplane.tasks import ended
 
 log = logging.getLogger("headrace.observing")

@@ -15,7 +15,7 @@ from typing import TypeVar
 
 from dataplane.adapters.stores import StoreSet
 from dataplane.core.effects import Found, Recall, Recalled, Scope
-from dataplane.core.expand.marker import is_minted_shape
+from dataplane.core.text.marker import is_minted_shape
 
 WITHIN_S = 5
 T = TypeVar("T")

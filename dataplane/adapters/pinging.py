@@ -17,12 +17,12 @@ from dataplane.adapters.originals import Cached, Touch
 from dataplane.adapters.request_ids import new_request_id
 from dataplane.adapters.upstream import Response, UpstreamClient, UpstreamError, Way
 from dataplane.adapters.waiting import within
-from dataplane.core.declaration import Gate
+from dataplane.core.door.headers import CLOCK_HEADER
 from dataplane.core.expand.plain import PlainRelay
 from dataplane.core.keepalive import gates
 from dataplane.core.keepalive.ping import Outcome, outcome_of
+from dataplane.core.port.signals import Gate
 from dataplane.core.record import Record
-from dataplane.core.wire.headers import CLOCK_HEADER
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.usage import Reading, total
 

@@ -32,10 +32,10 @@ from dataplane.core.expand.opening import open_relay
 from dataplane.core.expand.plain import PlainRelay
 from dataplane.core.expand.relay import Answer, Deliver, Outcome, Relay
 from dataplane.core.keepalive.gates import Ended
-from dataplane.core.lineage import Lineages
-from dataplane.core.money import Sale
 from dataplane.core.outgoing import Outgoing
-from dataplane.core.resend import REFUSALS_OF_A_BODY, Resends
+from dataplane.core.prices.money import Sale
+from dataplane.core.session.lineage import Lineages
+from dataplane.core.session.resend import REFUSALS_OF_A_BODY, Resends
 from dataplane.core.wire import stored_state
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.usage import Reading, RoundUsage, total

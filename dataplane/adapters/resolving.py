@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from aiohttp.abc import AbstractResolver, ResolveResult
 from aiohttp.resolver import ThreadedResolver
 
-from dataplane.core.addresses import rule_broken
+from dataplane.core.door.addresses import rule_broken
 
 log = logging.getLogger("headrace.upstream")
 # Whether the upstreams say that this host may be in a private network.

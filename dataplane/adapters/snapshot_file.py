@@ -11,7 +11,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
-from dataplane.core.config.resource import Ack, Change, Discovery, Resource, unbundle
+from dataplane.core.resource import Ack, Change, Discovery, Resource, unbundle
 from dataplane.core.ulid import RANDOM_BYTES, ulid
 from dataplane.files import private_file, private_folder
 

@@ -22,12 +22,12 @@ import msgspec
 from dataplane.adapters import failpoints
 from dataplane.adapters.lastgood import LastGood
 from dataplane.adapters.stores import StoreUnavailableError
+from dataplane.core import resource
 from dataplane.core.components import components
-from dataplane.core.config import resource
 from dataplane.core.config.check import Compiled, check_document
-from dataplane.core.config.overrides import Ignored, Overrides, Wish
 from dataplane.core.config.problems import ConfigError
-from dataplane.core.config.resource import (
+from dataplane.core.prices.money import PriceCard, PriceError
+from dataplane.core.resource import (
     Ack,
     Envelope,
     NodeBody,
@@ -38,8 +38,8 @@ from dataplane.core.config.resource import (
     Upstream,
     Variant,
 )
-from dataplane.core.money import PriceCard, PriceError
-from dataplane.core.plan import NOTHING_STOPPED, Plan, plan_of
+from dataplane.core.serving.overrides import Ignored, Overrides, Wish
+from dataplane.core.serving.plan import NOTHING_STOPPED, Plan, plan_of
 
 log = logging.getLogger("headrace.snapshots")
 POLL_S = 25

@@ -15,9 +15,9 @@ from dataplane.adapters.counting import Moved, Seen
 from dataplane.adapters.tenant_refusals import TenantRefusals
 from dataplane.adapters.totals import Totals
 from dataplane.adapters.uplink import Uplink
-from dataplane.core.declaration import Gate
+from dataplane.core.port.report import RunReport
+from dataplane.core.port.signals import Gate
 from dataplane.core.record import BASE, Record
-from dataplane.core.report import RunReport
 
 log = logging.getLogger("headrace.telemetry")
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 
-from dataplane.core.wire.refusal import REFUSALS
+from dataplane.core.door.refusal import REFUSALS
 
 TENANTS_MAX = 2000
 KEYS_MAX = 2048

@@ -14,14 +14,14 @@ from dataplane.adapters.http import Call
 from dataplane.adapters.limits import BodyRoom
 from dataplane.adapters.snapshots import Tenant
 from dataplane.adapters.upstream import Way
-from dataplane.core.config.overrides import Ignored
-from dataplane.core.config.resource import Upstream
-from dataplane.core.credential import CredentialPlan
+from dataplane.core.door.credential import CredentialPlan
+from dataplane.core.door.headers import upstream_headers
+from dataplane.core.door.route import Route
 from dataplane.core.effects import Effect
-from dataplane.core.plan import Plan
 from dataplane.core.record import Record
-from dataplane.core.route import Route
-from dataplane.core.wire.headers import upstream_headers
+from dataplane.core.resource import Upstream
+from dataplane.core.serving.overrides import Ignored
+from dataplane.core.serving.plan import Plan
 
 
 @dataclass(slots=True)

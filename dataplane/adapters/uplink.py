@@ -21,8 +21,8 @@ import msgspec
 
 from dataplane.adapters.counting import Moved
 from dataplane.adapters.uplink_rows import Reported, delta_of, row_of
-from dataplane.core.config.resource import Ack
 from dataplane.core.record import BASE, Record
+from dataplane.core.resource import Ack
 from dataplane.core.uplink import BATCH_MAX_BYTES, BUCKET_S, AnswerRow, RejectedError, UseRow
 from dataplane.tasks import ended
 

@@ -12,9 +12,9 @@ from typing import Any
 
 from dataplane.adapters.counting import Moved
 from dataplane.adapters.totals import Mean
+from dataplane.core.pipeline.rewritten import text_rows
+from dataplane.core.port.report import RunReport, StepReport
 from dataplane.core.record import Record
-from dataplane.core.report import RunReport, StepReport
-from dataplane.core.rewritten import text_rows
 from dataplane.core.uplink import (
     ComponentDelta,
     ComponentRow,

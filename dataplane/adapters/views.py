@@ -21,8 +21,9 @@ from dataplane.adapters.sheets import Count
 from dataplane.adapters.snapshots import Tenant
 from dataplane.adapters.stats import counted, kept_alive, stored
 from dataplane.adapters.totals import Totals
-from dataplane.core import identity, tokens
-from dataplane.core.route import is_base
+from dataplane.core.door import identity
+from dataplane.core.door.route import is_base
+from dataplane.core.text import tokens
 
 if TYPE_CHECKING:
     from dataplane.adapters.node import Node

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import NamedTuple
 
-from dataplane.core.lineage import MAIN, Prints
-from dataplane.core.resend import FREE, Restraint
-from dataplane.core.session import ONLY_IDS, SessionKeys
+from dataplane.core.session.lineage import MAIN, Prints
+from dataplane.core.session.naming import ONLY_IDS, SessionKeys
+from dataplane.core.session.resend import FREE, Restraint
 from dataplane.core.wire.message import Dialect
 
 

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
-from dataplane.core.declaration import Gate
-from dataplane.core.wire import stored_state
-from dataplane.core.wire.message import Conversation, Dialect, Role
+from dataplane.core.port.signals import Gate
+from dataplane.core.wire.message import Conversation, Role
 from dataplane.core.wire.spans import Span
 
 HEADER = Gate("header", "The request asked for it with x-context-guru-bypass.")
@@ -39,13 +38,6 @@ _SUMMARY_PROMPTS = (
     "Your task is to create a detailed summary of the ",
     "First, reason in your scratchpad. Then, generate the ",
 )
-
-
-def has_server_history(conversation: Conversation) -> bool:
-    """True when the request continues what the provider stored: only a part of it is here."""
-    return conversation.dialect is Dialect.OPENAI_RESPONSES and any(
-        conversation.value(name) not in {None, b"null"} for name in stored_state.HISTORY
-    )
 
 
 def is_agent_compaction(conversation: Conversation) -> bool:

@@ -141,7 +141,7 @@ class Commit:
 
 
 class Refused(enum.Enum):
-    """Why an original did not become durable; the names of the gates of core/gates.py."""
+    """Why an original did not become durable; the names of the gates of core/port/gates.py."""
 
     FULL = "stash_reserve_exhausted"
     UNAVAILABLE = "stash_unavailable"

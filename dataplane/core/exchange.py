@@ -10,28 +10,32 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 
-from dataplane.core import bypass, chain, lifetime, pipeline
+from dataplane.core import bypass
 from dataplane.core.asked import Asked
-from dataplane.core.chain import Link
-from dataplane.core.continuing import continued
-from dataplane.core.declaration import Gate
 from dataplane.core.effects import Commit, Committed, Core, OpenTurn, PastTurn, Scope, SessionView
-from dataplane.core.expand import repair, tool
+from dataplane.core.expand import repair
+from dataplane.core.expand.continuing import continued
 from dataplane.core.expand.recovery import CONTINUATION_MAX_BYTES, Recoveries, Recovery
+from dataplane.core.expand.recovery_path import RecoveryPath, recovery_path
 from dataplane.core.expand.relay import Call, ToolResult
-from dataplane.core.lineage import prints_of
-from dataplane.core.located import located
 from dataplane.core.outgoing import Outgoing
-from dataplane.core.plan import Plan
-from dataplane.core.recovery_path import RecoveryPath, recovery_path
-from dataplane.core.report import RunReport
-from dataplane.core.resend import FREE
-from dataplane.core.rewritten import rewritten
-from dataplane.core.run import Conditions, Run
-from dataplane.core.session import Identity, identify
+from dataplane.core.pipeline import loop
+from dataplane.core.pipeline.envelope import envelope_edits
+from dataplane.core.pipeline.located import located
+from dataplane.core.pipeline.rewritten import rewritten
+from dataplane.core.pipeline.run import Conditions, Run
+from dataplane.core.port.declaration import PipelineStep
+from dataplane.core.port.signals import Gate
+from dataplane.core.serving.plan import Plan
+from dataplane.core.session import chain, lifetime
+from dataplane.core.session.chain import Link
+from dataplane.core.session.lineage import prints_of
+from dataplane.core.session.naming import Identity, identify
+from dataplane.core.session.resend import FREE
+from dataplane.core.tools import tool
 from dataplane.core.wire import envelope
 from dataplane.core.wire.decode import NoMessagesError, decode
-from dataplane.core.wire.message import Conversation, Dialect
+from dataplane.core.wire.message import Conversation
 from dataplane.core.wire.spans import Span, UnparseableError
 from dataplane.core.wire.splice import Edit, splice, string_literal
 
@@ -179,24 +183,31 @@ class Exchange:
         self.previous = view.previous
         if self.previous is not None and self.previous.offered:
             path = self._path_of(conversation, closed, was_offered=True)
-        outgoing = Outgoing(
-            conversation.body if is_open else self.pristine,
-            bypassed=closed.name if closed else "",
-            identity=identity,
-            model=conversation.model,
-            streams=conversation.streams,
-            stores=conversation.value("store") != b"false",
-            compacted=not self._chain.is_partial
-            and lifetime.was_compacted(view.previous, len(conversation.messages)),
-        )
-        outgoing.intercepts = path.watches and closed is not bypass.OBSERVE
-        outgoing.answers = path.answers
-        outgoing.links = outgoing.intercepts and self._persists and self._chain.stores
-        outgoing.continued = self._chain.renamed
+        outgoing = self._outgoing(conversation, closed, path)
+        outgoing.identity = identity
         if is_open:
             self._shaping = _Shaping(conversation, view, life, outgoing, path)
             yield from self._rewrite(self._shaping)
         return outgoing
+
+    def _outgoing(
+        self, conversation: Conversation, closed: Gate | None, path: RecoveryPath
+    ) -> Outgoing:
+        """The request as it is before anything is decided about it."""
+        intercepts = path.watches and closed is not bypass.OBSERVE
+        return Outgoing(
+            conversation.body if closed in _OPEN else self.pristine,
+            bypassed=closed.name if closed else "",
+            model=conversation.model,
+            streams=conversation.streams,
+            stores=conversation.value("store") != b"false",
+            compacted=not self._chain.is_partial
+            and lifetime.was_compacted(self.previous, len(conversation.messages)),
+            intercepts=intercepts,
+            answers=path.answers,
+            links=intercepts and self._persists and self._chain.stores,
+            continued=self._chain.renamed,
+        )
 
     def _identity_of(self, conversation: Conversation) -> Identity:
         asked = self.asked
@@ -223,7 +234,7 @@ class Exchange:
             return bypass.KILL_SWITCH
         if plan.only_measures:
             return bypass.OBSERVE
-        if bypass.has_server_history(conversation) and not self.asked.shapes_parts:
+        if conversation.has_server_history and not self.asked.shapes_parts:
             return bypass.SERVER_HISTORY
         return bypass.AGENT_COMPACTION if bypass.is_agent_compaction(conversation) else None
 
@@ -254,9 +265,11 @@ class Exchange:
         """The pipeline's changes, and where in the body they go."""
         conversation = shaping.conversation
         given = self._conditions(shaping)
-        steps = () if shaping.outgoing.bypassed else self._plan.steps
-        state = pipeline.run(steps, conversation.messages, given)
+        state = loop.run(self._steps(shaping), conversation.messages, given)
         return state, located(conversation, state)
+
+    def _steps(self, shaping: _Shaping) -> Sequence[PipelineStep]:
+        return () if shaping.outgoing.bypassed else self._plan.steps
 
     def _written(self, shaping: _Shaping, state: Run, spans: dict[int, Span]) -> Outgoing:
         """The body with what still stands of the changes, and the tool that gives them back."""
@@ -268,7 +281,8 @@ class Exchange:
             Edit(spans[index], string_literal(changes[-1].text.text))
             for index, changes in state.changes.items()
         ]
-        edits += self._split_system(conversation, state.report)
+        if not self._restraint.bare:
+            edits += envelope_edits(self._steps(shaping), conversation, state.report)
         if shaping.path.declares:
             edits += envelope.declare_tool(conversation, tool.DECLARED[conversation.dialect])
             outgoing.declares = True
@@ -327,20 +341,6 @@ class Exchange:
         )
         state.settle(committed.durable, committed.refused, failed=committed.failed)
         return before - len(state.changes)
-
-    def _split_system(self, conversation: Conversation, report: RunReport) -> list[Edit]:
-        place = self._plan.split_step
-        is_ours = conversation.dialect is Dialect.ANTHROPIC and not self._restraint.bare
-        if place is None or not is_ours:
-            return []
-        try:
-            edit = envelope.split_volatile_tail(conversation)
-        except UnparseableError:
-            return []
-        if edit is None:
-            return []
-        report.steps[place].skipped = False
-        return [edit]
 
     def resent(self, outgoing: Outgoing) -> None:
         """The body that came in was sent after the shaped one: nothing was removed after all."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from dataplane.core import lifetime
 from dataplane.core.expand.terms import Terms
-from dataplane.core.report import RunReport
-from dataplane.core.rewritten import Rewritten
-from dataplane.core.session import Identity
+from dataplane.core.pipeline.rewritten import Rewritten
+from dataplane.core.port.report import RunReport
+from dataplane.core.session import lifetime
+from dataplane.core.session.naming import Identity
 
 
 @dataclass(slots=True)

@@ -6,12 +6,12 @@ from collections import Counter
 from dataclasses import dataclass, field
 from decimal import Decimal
 
-from dataplane.core.declaration import Event
 from dataplane.core.expand.recovery import Recoveries
-from dataplane.core.money import Rates
 from dataplane.core.outgoing import Outgoing
-from dataplane.core.report import RunReport
-from dataplane.core.rewritten import Rewritten
+from dataplane.core.pipeline.rewritten import Rewritten
+from dataplane.core.port.report import RunReport
+from dataplane.core.port.signals import Event
+from dataplane.core.prices.money import Rates
 from dataplane.core.wire.usage import Usage
 
 # The arm of every request that no rollout changes.

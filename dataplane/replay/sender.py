@@ -11,7 +11,7 @@ from http import HTTPStatus
 import aiohttp
 import msgspec
 
-from dataplane.core.money import PriceCard, Rates, Sale, cost
+from dataplane.core.prices.money import PriceCard, Rates, Sale, cost
 from dataplane.core.wire.usage import Usage
 from dataplane.replay.answers import count_in, error_of, usage_of
 from dataplane.replay.bodies import Style, body

@@ -25,7 +25,7 @@ from controlplane.configs.actions import save_version
 from controlplane.configs.documents import document_of
 from controlplane.fleet import running
 from controlplane.fleet.queries import Acknowledgement, acknowledgement
-from dataplane.core.route import FIRST_SEGMENTS
+from dataplane.core.door.route import FIRST_SEGMENTS
 from tests.patience import PATIENCE_S
 
 

@@ -27,8 +27,8 @@ from controlplane.asgi import Gateway
 from controlplane.fleet.queries import acknowledgement
 from controlplane.live import socket, sse
 from dataplane.adapters import views
-from dataplane.core.misspelt import BARE
-from dataplane.core.route import FIRST_SEGMENTS
+from dataplane.core.door.misspelt import BARE
+from dataplane.core.door.route import FIRST_SEGMENTS
 from tests.controlplane.conftest import person
 from tests.patience import PATIENCE_S
 
@@ -200,7 +200,7 @@ def test_every_address_of_the_gateway_has_a_line() -> None:
 
 
 def test_every_named_route_of_the_providers_has_a_line() -> None:
-    from dataplane.core.route import NAMES, match
+    from dataplane.core.door.route import NAMES, match
 
     named = {
         match(line.path, method=line.method, is_anthropic=False).name

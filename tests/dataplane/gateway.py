@@ -18,11 +18,11 @@ import uvicorn
 from dataplane.adapters.snapshot_file import FileSource
 from dataplane.adapters.uplink import Sink
 from dataplane.asgi import Node
+from dataplane.core import resource
 from dataplane.core.components import components
-from dataplane.core.config import resource
 from dataplane.core.config.check import check
 from dataplane.core.config.layers import Context
-from dataplane.core.config.resource import Envelope, Resource
+from dataplane.core.resource import Envelope, Resource
 from dataplane.server import GuardedProtocol
 from dataplane.settings import Settings
 from tests.patience import PATIENCE_MS, until

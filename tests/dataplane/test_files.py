@@ -19,7 +19,7 @@ from dataplane.adapters.stores.minted import MintedIds
 from dataplane.adapters.stores.sqlite_file import connect, prepare, store_path
 from dataplane.adapters.totals import Totals
 from dataplane.adapters.workers import WorkerBoard
-from dataplane.core.config.resource import Envelope, Resource, hash_of
+from dataplane.core.resource import Envelope, Resource, hash_of
 from dataplane.files import private_database, private_file, private_folder
 
 

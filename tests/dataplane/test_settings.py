@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dataplane.core.config.secrets import HIDDEN
-from dataplane.core.session import SessionKeys
+from dataplane.core.session.naming import SessionKeys
+from dataplane.core.text.secrets import HIDDEN
 from dataplane.settings import Settings, SettingsError, from_environment, is_loopback
 
 

@@ -14,15 +14,15 @@ import msgspec
 
 from dataplane.adapters.garbage import Garbage
 from dataplane.adapters.node import SWITCH_INTERVAL_S
-from dataplane.core import tokens
 from dataplane.core.asked import Asked
 from dataplane.core.components import components
 from dataplane.core.config.check import check, check_document
 from dataplane.core.config.layers import Context
-from dataplane.core.config.resource import Kill
 from dataplane.core.effects import Commit, Committed, Effect, SessionView
 from dataplane.core.exchange import Exchange
-from dataplane.core.plan import Plan, plan_of
+from dataplane.core.resource import Kill
+from dataplane.core.serving.plan import Plan, plan_of
+from dataplane.core.text import tokens
 from dataplane.core.wire.message import Dialect
 from tools.bench import bodies
 from tools.bench.scenarios import DETERMINISTIC, Bench, Row

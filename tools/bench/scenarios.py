@@ -16,14 +16,14 @@ import aiohttp
 import msgspec
 
 from dataplane.adapters.telemetry import Telemetry
+from dataplane.core import resource
 from dataplane.core.components import components
-from dataplane.core.config import resource
 from dataplane.core.config.check import check
 from dataplane.core.config.layers import Context
-from dataplane.core.declaration import Kind
-from dataplane.core.identity import digest_of
+from dataplane.core.door.identity import digest_of
+from dataplane.core.port.declaration import Kind
+from dataplane.core.port.report import RunReport, StepReport
 from dataplane.core.record import Record
-from dataplane.core.report import RunReport, StepReport
 from tools.bench import bodies, load
 from tools.bench.editing import check_ms, documents_to_check, pages_ms
 from tools.bench.processes import Server, free_port, running, uvicorn

@@ -21,9 +21,9 @@ from controlplane.telemetry.writer import Writer
 from dataplane.adapters.telemetry import Telemetry
 from dataplane.adapters.uplink import Uplink
 from dataplane.core.components import components
-from dataplane.core.declaration import Kind
+from dataplane.core.port.declaration import Kind
+from dataplane.core.port.report import RunReport, StepReport
 from dataplane.core.record import Record
-from dataplane.core.report import RunReport, StepReport
 from dataplane.core.wire.usage import Usage
 from tools.bench.load import percentile
 from tools.bench.scenarios import Row

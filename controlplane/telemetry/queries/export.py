@@ -14,7 +14,7 @@ from controlplane.accounts.scopes import Scope
 from controlplane.telemetry.models import RequestRecord
 from controlplane.telemetry.queries.reach import reach
 from controlplane.telemetry.queries.requests import RequestFilter, below, chosen
-from dataplane.core.secrets_in_text import scrubbed
+from dataplane.core.text.redacted import scrubbed
 
 NDJSON, CSV = "ndjson", "csv"
 CHUNK = 2_000

@@ -15,7 +15,7 @@ from controlplane.telemetry.models import NodeStream
 from controlplane.telemetry.queries.coverage import readable
 from controlplane.telemetry.queries.living import ONLINE_MS, heard
 from controlplane.telemetry.queries.windows import now_ms
-from dataplane.core.config import resource
+from dataplane.core import resource
 
 STALE_MS = 10_000
 SKEW_MS = 30_000

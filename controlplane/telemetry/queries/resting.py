@@ -13,8 +13,8 @@ from controlplane.telemetry.models import RequestRecord
 from controlplane.telemetry.queries.coverage import coverage, readable
 from controlplane.telemetry.queries.windows import Window
 from controlplane.telemetry.resolutions import DAY_S
-from dataplane.core.cold_savings import Billed, Spared, spared
-from dataplane.core.money import Rates
+from dataplane.core.prices.cold_savings import Billed, Spared, spared
+from dataplane.core.prices.money import Rates
 
 WEEK_S = 7 * DAY_S
 ROWS_MAX = 20_000

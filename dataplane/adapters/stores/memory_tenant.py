@@ -9,7 +9,6 @@ from dataplane.adapters.originals import Cached, Purged, StoreLimits, Touch
 from dataplane.adapters.stores import retention
 from dataplane.adapters.stores.memory_kept import KeptVerbatim
 from dataplane.adapters.stores.retention import EXACT, Fill
-from dataplane.core.content import content_key
 from dataplane.core.effects import (
     Commit,
     Committed,
@@ -24,6 +23,7 @@ from dataplane.core.effects import (
     Scope,
     SessionView,
 )
+from dataplane.core.text.content import content_key
 
 LEDGER_IDS_PER_ENTRY = 10
 

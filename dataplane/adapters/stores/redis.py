@@ -40,7 +40,6 @@ from dataplane.adapters.stores.tally import CommitTimes, TenantTally, store_stat
 from dataplane.adapters.stores.troubles import Troubles
 from dataplane.adapters.stores.views import View, Views
 from dataplane.adapters.waiting import within
-from dataplane.core.content import content_key
 from dataplane.core.effects import (
     Commit,
     Committed,
@@ -53,6 +52,7 @@ from dataplane.core.effects import (
     Scope,
     SessionView,
 )
+from dataplane.core.text.content import content_key
 from dataplane.encryption import StoreEncryption
 from dataplane.settings import SharedStore
 from dataplane.tasks import ended

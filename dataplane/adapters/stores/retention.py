@@ -11,7 +11,7 @@ from dataclasses import dataclass
 
 from dataplane.adapters.originals import StoreLimits
 from dataplane.core.effects import OpenTurn, PastTurn
-from dataplane.core.lifetime import COLD_MARGIN_S
+from dataplane.core.session.lifetime import COLD_MARGIN_S
 
 LEDGER_ROWS = 1_000_000
 LEDGER_RETENTION_S = 30 * 86_400.0

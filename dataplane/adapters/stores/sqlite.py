@@ -51,7 +51,6 @@ from dataplane.adapters.stores.tenant_files import TenantFile, TenantFiles
 from dataplane.adapters.stores.troubles import Troubles
 from dataplane.adapters.stores.views import Views
 from dataplane.adapters.waiting import within
-from dataplane.core.content import content_key
 from dataplane.core.effects import (
     Commit,
     Committed,
@@ -63,6 +62,7 @@ from dataplane.core.effects import (
     Scope,
     SessionView,
 )
+from dataplane.core.text.content import content_key
 from dataplane.encryption import StoreEncryption
 
 T = TypeVar("T")

@@ -8,7 +8,7 @@ import pkgutil
 from collections.abc import Iterable, Mapping
 from types import MappingProxyType
 
-from dataplane.core.declaration import Declaration
+from dataplane.core.port.declaration import Declaration
 
 
 @functools.cache

@@ -10,9 +10,10 @@ from typing import Annotated
 
 import msgspec
 
-from dataplane.core.blocks import MarkerModeKey, Model, model_remarks
-from dataplane.core.declaration import Declaration, Gate, Kind, Remark, key
-from dataplane.core.gates import CACHED_PREFIX, NO_MODEL
+from dataplane.core.port.blocks import MarkerModeKey, Model, model_remarks
+from dataplane.core.port.declaration import Declaration, Kind, Remark, key
+from dataplane.core.port.gates import CACHED_PREFIX, NO_MODEL
+from dataplane.core.port.signals import Gate
 
 FEWER_THAN_REQUIRED_STEPS = Gate(
     "fewer_than_required_steps", "The transcript has too few steps for delay_steps."

@@ -10,15 +10,16 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from dataplane.core.blocks import FullWindowTrigger, MarkerModeKey, Model, model_remarks
-from dataplane.core.declaration import Declaration, Event, Gate, Kind, Remark, key
-from dataplane.core.gates import (
+from dataplane.core.port.blocks import FullWindowTrigger, MarkerModeKey, Model, model_remarks
+from dataplane.core.port.declaration import Declaration, Kind, Remark, key
+from dataplane.core.port.gates import (
     BELOW_MIN_TOKENS,
     BELOW_REQUEST_TRIGGER,
     CACHE_STATE_DECLINED,
     KEPT_VERBATIM_AFTER_EXPAND,
     WINDOW_NOT_EXACT,
 )
+from dataplane.core.port.signals import Event, Gate
 
 REQUEST_OVER_MAX_TOKENS = Gate(
     "request_over_max_tokens", "The whole conversation is larger than max_request_tokens."

@@ -10,15 +10,16 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from dataplane.core.blocks import MarkerModeKey
 from dataplane.core.config.filters import remarks_on
-from dataplane.core.declaration import Declaration, Gate, Kind, Remark, key
-from dataplane.core.gates import (
+from dataplane.core.port.blocks import MarkerModeKey
+from dataplane.core.port.declaration import Declaration, Kind, Remark, key
+from dataplane.core.port.gates import (
     BELOW_MIN_SIZE,
     EMPTY,
     MARKER_OR_KEPT_VERBATIM,
     NON_TEXT_BLOCKS,
 )
+from dataplane.core.port.signals import Gate
 
 NO_FILTER_MATCH = Gate("no_filter_match", "No filter knows the command or its first lines.")
 FILTER_MATCHED_NO_CHANGE = Gate(

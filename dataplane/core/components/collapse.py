@@ -14,12 +14,13 @@ from typing import Annotated
 
 import msgspec
 
-from dataplane.core.blocks import ColdCacheKey, MarkerModeKey
-from dataplane.core.content import Content
-from dataplane.core.declaration import Declaration, Event, Gate, Kind, key
-from dataplane.core.expand.marker import HINT, defang
-from dataplane.core.gates import CACHED_PREFIX, MARKER_OR_KEPT_VERBATIM, NON_TEXT_BLOCKS
-from dataplane.core.turn import Decline, Offload, Step, ToolOutput, Turn
+from dataplane.core.port.blocks import ColdCacheKey, MarkerModeKey
+from dataplane.core.port.declaration import Declaration, Kind, key
+from dataplane.core.port.gates import CACHED_PREFIX, MARKER_OR_KEPT_VERBATIM, NON_TEXT_BLOCKS
+from dataplane.core.port.signals import Event, Gate
+from dataplane.core.port.turn import Decline, Offload, Step, ToolOutput, Turn
+from dataplane.core.text.content import Content
+from dataplane.core.text.marker import HINT, defang
 
 BELOW_MAX_TOKENS = Gate("below_max_tokens", "The output is not larger than the threshold.")
 TOO_FEW_LINES_AND_CHARS = Gate(

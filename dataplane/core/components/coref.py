@@ -10,9 +10,10 @@ from typing import Annotated
 
 import msgspec
 
-from dataplane.core.blocks import MarkerModeKey, Trigger
-from dataplane.core.declaration import Declaration, Gate, Kind, Remark, key
-from dataplane.core.gates import BELOW_MIN_TOKENS, MARKER_OR_KEPT_VERBATIM, NON_TEXT_BLOCKS
+from dataplane.core.port.blocks import MarkerModeKey, Trigger
+from dataplane.core.port.declaration import Declaration, Kind, Remark, key
+from dataplane.core.port.gates import BELOW_MIN_TOKENS, MARKER_OR_KEPT_VERBATIM, NON_TEXT_BLOCKS
+from dataplane.core.port.signals import Gate
 
 TRIGGER = Gate("trigger", "The request has not reached the sizes of the trigger.")
 REWRITE_BUDGET = Gate("rewrite_budget", "The session has used up its rewrites of the prefix.")

@@ -11,10 +11,11 @@ from typing import Annotated
 
 import msgspec
 
-from dataplane.core.blocks import MarkerModeKey
-from dataplane.core.declaration import Declaration, Gate, Kind, key
-from dataplane.core.gates import BELOW_MIN_TOKENS, MARKER_OR_KEPT_VERBATIM, NON_TEXT_BLOCKS
-from dataplane.core.turn import Decline, Offload, Step, ToolOutput, Turn
+from dataplane.core.port.blocks import MarkerModeKey
+from dataplane.core.port.declaration import Declaration, Kind, key
+from dataplane.core.port.gates import BELOW_MIN_TOKENS, MARKER_OR_KEPT_VERBATIM, NON_TEXT_BLOCKS
+from dataplane.core.port.signals import Gate
+from dataplane.core.port.turn import Decline, Offload, Step, ToolOutput, Turn
 
 NO_EARLIER_IDENTICAL_OUTPUT = Gate(
     "no_earlier_identical_output", "No earlier tool output of the request has the same text."

@@ -9,9 +9,10 @@ from typing import Annotated
 
 import msgspec
 
-from dataplane.core.blocks import MarkerModeKey, Trigger
-from dataplane.core.declaration import Declaration, Gate, Kind, key
-from dataplane.core.gates import BELOW_OUTPUT_FLOOR, MARKER_OR_KEPT_VERBATIM, NON_TEXT_BLOCKS
+from dataplane.core.port.blocks import MarkerModeKey, Trigger
+from dataplane.core.port.declaration import Declaration, Kind, key
+from dataplane.core.port.gates import BELOW_OUTPUT_FLOOR, MARKER_OR_KEPT_VERBATIM, NON_TEXT_BLOCKS
+from dataplane.core.port.signals import Gate
 
 NO_OBVIOUS_NOISE = Gate("no_obvious_noise", "Nothing in the output is provably noise.")
 

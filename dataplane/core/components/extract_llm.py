@@ -10,24 +10,16 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from dataplane.core.blocks import MarkerModeKey, Model, Trigger, model_remarks
-from dataplane.core.declaration import (
-    Declaration,
-    Event,
-    Gate,
-    Kind,
-    Refusal,
-    Remark,
-    Successor,
-    key,
-)
-from dataplane.core.gates import (
+from dataplane.core.port.blocks import MarkerModeKey, Model, Trigger, model_remarks
+from dataplane.core.port.declaration import Declaration, Kind, Refusal, Remark, Successor, key
+from dataplane.core.port.gates import (
     BELOW_OUTPUT_FLOOR,
     CACHED_PREFIX,
     EMPTY_OR_MARKER_PRESENT,
     KEPT_VERBATIM_AFTER_EXPAND,
     NON_TEXT_BLOCKS,
 )
+from dataplane.core.port.signals import Event, Gate
 
 _CONTENT_CLASSES = (
     "ls", "markdown", "bundle", "source", "numbered_read", "yaml", "ansi", "grep", "json",

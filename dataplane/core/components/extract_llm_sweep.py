@@ -12,14 +12,15 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from dataplane.core.blocks import MarkerModeKey
-from dataplane.core.declaration import Declaration, Event, Gate, Kind, Refusal, Remark, key
-from dataplane.core.gates import (
+from dataplane.core.port.blocks import MarkerModeKey
+from dataplane.core.port.declaration import Declaration, Kind, Refusal, Remark, key
+from dataplane.core.port.gates import (
     BELOW_OUTPUT_FLOOR,
     EMPTY_OR_MARKER_PRESENT,
     KEPT_VERBATIM_AFTER_EXPAND,
     NON_TEXT_BLOCKS,
 )
+from dataplane.core.port.signals import Event, Gate
 
 MAX_INVENTORY = 24
 _ADVISED_INVENTORY = 10

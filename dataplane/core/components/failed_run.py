@@ -9,14 +9,15 @@ from typing import Annotated
 
 import msgspec
 
-from dataplane.core.blocks import ColdCacheKey, MarkerModeKey
-from dataplane.core.declaration import Declaration, Gate, Kind, key
-from dataplane.core.gates import (
+from dataplane.core.port.blocks import ColdCacheKey, MarkerModeKey
+from dataplane.core.port.declaration import Declaration, Kind, key
+from dataplane.core.port.gates import (
     BELOW_MIN_TOKENS,
     CACHED_PREFIX,
     KEPT_VERBATIM_AFTER_EXPAND,
     NON_TEXT_BLOCKS,
 )
+from dataplane.core.port.signals import Gate
 
 MARKER_PRESENT = Gate("marker_present", "An earlier component has replaced the output.")
 NOT_RUN_LIKE = Gate("not_run_like", "The text does not look like a test or build run.")

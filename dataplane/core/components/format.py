@@ -14,10 +14,11 @@ from typing import Annotated
 
 import msgspec
 
-from dataplane.core.content import Content
-from dataplane.core.declaration import Declaration, Gate, Kind, key
-from dataplane.core.gates import BELOW_MIN_TOKENS, NON_TEXT_BLOCKS
-from dataplane.core.turn import Decline, Rewrite, Step, ToolOutput, Turn
+from dataplane.core.port.declaration import Declaration, Kind, key
+from dataplane.core.port.gates import BELOW_MIN_TOKENS, NON_TEXT_BLOCKS
+from dataplane.core.port.signals import Gate
+from dataplane.core.port.turn import Decline, Rewrite, Step, ToolOutput, Turn
+from dataplane.core.text.content import Content
 
 NOT_JSON_SHAPED = Gate("not_json_shaped", "The text does not begin with { or [.")
 JSON_PARSE_FAILED = Gate(

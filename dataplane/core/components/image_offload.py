@@ -10,8 +10,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from dataplane.core.blocks import MarkerModeKey
-from dataplane.core.declaration import Declaration, Event, Gate, Kind, Remark, key
+from dataplane.core.port.blocks import MarkerModeKey
+from dataplane.core.port.declaration import Declaration, Kind, Remark, key
+from dataplane.core.port.signals import Event, Gate
 
 _GATES = {
     "no_images": "The request holds no image that could be replaced.",

@@ -10,9 +10,10 @@ from typing import Annotated
 
 import msgspec
 
-from dataplane.core.blocks import MarkerModeKey
-from dataplane.core.declaration import Declaration, Gate, Kind, Remark, key
-from dataplane.core.gates import BELOW_MIN_SIZE, MARKER_OR_KEPT_VERBATIM, NON_TEXT_BLOCKS
+from dataplane.core.port.blocks import MarkerModeKey
+from dataplane.core.port.declaration import Declaration, Kind, Remark, key
+from dataplane.core.port.gates import BELOW_MIN_SIZE, MARKER_OR_KEPT_VERBATIM, NON_TEXT_BLOCKS
+from dataplane.core.port.signals import Gate
 
 NO_LONG_OR_REPEATED_LINES = Gate(
     "no_long_or_repeated_lines", "No line is too long, and none is repeated."

@@ -10,16 +10,17 @@ from typing import Annotated
 
 import msgspec
 
-from dataplane.core.blocks import ColdCacheKey, MarkerModeKey
-from dataplane.core.declaration import Declaration, Gate, Kind, key
-from dataplane.core.expand.marker import HINT, defang
-from dataplane.core.gates import (
+from dataplane.core.port.blocks import ColdCacheKey, MarkerModeKey
+from dataplane.core.port.declaration import Declaration, Kind, key
+from dataplane.core.port.gates import (
     BELOW_MIN_TOKENS,
     CACHED_PREFIX,
     MARKER_OR_KEPT_VERBATIM,
     NON_TEXT_BLOCKS,
 )
-from dataplane.core.turn import Decline, Offload, Step, ToolOutput, Turn
+from dataplane.core.port.signals import Gate
+from dataplane.core.port.turn import Decline, Offload, Step, ToolOutput, Turn
+from dataplane.core.text.marker import HINT, defang
 
 WITHIN_KEEP_RECENT = Gate(
     "within_keep_recent",

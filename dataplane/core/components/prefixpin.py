@@ -9,7 +9,7 @@ from typing import Annotated
 
 import msgspec
 
-from dataplane.core.declaration import Declaration, Kind, key
+from dataplane.core.port.declaration import Declaration, Kind, key
 
 
 class Config(msgspec.Struct, frozen=True, forbid_unknown_fields=True):

@@ -10,14 +10,15 @@ from typing import Annotated
 
 import msgspec
 
-from dataplane.core.blocks import ColdCacheKey, MarkerModeKey
-from dataplane.core.declaration import Declaration, Gate, Kind, Remark, key
-from dataplane.core.gates import (
+from dataplane.core.port.blocks import ColdCacheKey, MarkerModeKey
+from dataplane.core.port.declaration import Declaration, Kind, Remark, key
+from dataplane.core.port.gates import (
     BELOW_MIN_TOKENS,
     CACHED_PREFIX,
     MARKER_OR_KEPT_VERBATIM,
     NON_TEXT_BLOCKS,
 )
+from dataplane.core.port.signals import Gate
 
 NO_FILE_READS = Gate("no_file_reads", "The request holds no read and no edit of a file.")
 FRESH_READ = Gate("fresh_read", "Nothing later edits the file or reads the same part of it.")

@@ -9,8 +9,9 @@ from typing import Annotated
 
 import msgspec
 
-from dataplane.core.declaration import Declaration, Gate, Kind, key
-from dataplane.core.gates import BELOW_MIN_TOKENS, NON_TEXT_BLOCKS
+from dataplane.core.port.declaration import Declaration, Kind, key
+from dataplane.core.port.gates import BELOW_MIN_TOKENS, NON_TEXT_BLOCKS
+from dataplane.core.port.signals import Gate
 
 NO_PATH_SHAPE = Gate("no_path_shape", "The text has no path and no line number.")
 NO_REPEATED_PREFIX = Gate(

@@ -9,14 +9,15 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from dataplane.core.blocks import ColdCacheKey
-from dataplane.core.declaration import Declaration, Gate, Kind, key
-from dataplane.core.gates import (
+from dataplane.core.port.blocks import ColdCacheKey
+from dataplane.core.port.declaration import Declaration, Kind, key
+from dataplane.core.port.gates import (
     BELOW_MIN_TOKENS,
     CACHED_PREFIX,
     MARKER_OR_KEPT_VERBATIM,
     NON_TEXT_BLOCKS,
 )
+from dataplane.core.port.signals import Gate
 
 NO_STASH = Gate("no_stash", "Originals cannot be kept on this request.")
 NEWEST_READ_OF_PATH = Gate("newest_read_of_path", "It is the newest read of its file.")

@@ -9,9 +9,10 @@ from typing import Annotated
 
 import msgspec
 
-from dataplane.core.blocks import MarkerModeKey
-from dataplane.core.declaration import Declaration, Gate, Kind, key
-from dataplane.core.gates import BELOW_MIN_TOKENS, MARKER_OR_KEPT_VERBATIM, NON_TEXT_BLOCKS
+from dataplane.core.port.blocks import MarkerModeKey
+from dataplane.core.port.declaration import Declaration, Kind, key
+from dataplane.core.port.gates import BELOW_MIN_TOKENS, MARKER_OR_KEPT_VERBATIM, NON_TEXT_BLOCKS
+from dataplane.core.port.signals import Gate
 
 NOT_JSON_ARRAY = Gate("not_json_array", "The output is not one JSON array.")
 BELOW_MIN_ITEMS = Gate("below_min_items", "The array has fewer items than min_items.")

@@ -10,9 +10,9 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from dataplane.core.blocks import FullWindowTrigger, MarkerModeKey, Model, model_remarks
-from dataplane.core.declaration import Declaration, Event, Kind, Remark, key
-from dataplane.core.gates import (
+from dataplane.core.port.blocks import FullWindowTrigger, MarkerModeKey, Model, model_remarks
+from dataplane.core.port.declaration import Declaration, Kind, Remark, key
+from dataplane.core.port.gates import (
     BELOW_MIN_TOKENS,
     BELOW_REQUEST_TRIGGER,
     CACHE_STATE_DECLINED,
@@ -20,6 +20,7 @@ from dataplane.core.gates import (
     NO_MODEL,
     WINDOW_NOT_EXACT,
 )
+from dataplane.core.port.signals import Event
 
 FRESH_SUMMARY = Event("fresh_summary", "A model wrote a summary.")
 REUSED_CHECKPOINT = Event("reused_checkpoint", "An earlier summary still fits and was used.")

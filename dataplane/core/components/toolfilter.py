@@ -9,7 +9,7 @@ from typing import Annotated
 
 import msgspec
 
-from dataplane.core.declaration import Declaration, Kind, key
+from dataplane.core.port.declaration import Declaration, Kind, key
 
 ToolName = Annotated[
     str,

@@ -6,7 +6,7 @@ Source: 01-components.md 2.20.
 
 from __future__ import annotations
 
-from dataplane.core.declaration import Declaration, Kind
+from dataplane.core.port.declaration import Declaration, Kind
 
 COMPONENT = Declaration(
     name="toolschema",

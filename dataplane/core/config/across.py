@@ -15,7 +15,7 @@ from dataplane.core.config.merge import Merge
 from dataplane.core.config.problems import Edit, Problem, problem, with_edits
 from dataplane.core.config.registry import block_of, lacking
 from dataplane.core.config.tree import Path, pointer
-from dataplane.core.declaration import Kind
+from dataplane.core.port.declaration import Kind
 
 _LEAVES_MARKERS = "marker_mode"
 _ONLY_NAMED = "The preset can be saved; no tenant can follow it while it names what cannot run."

@@ -20,9 +20,9 @@ from dataplane.core.config.problems import (
     problem,
     with_edits,
 )
-from dataplane.core.config.secrets import shown
 from dataplane.core.config.suggest import nearest
 from dataplane.core.config.tree import MappingNode, ScalarNode, Span
+from dataplane.core.text.secrets import shown
 
 MAX_CHAIN = 4
 

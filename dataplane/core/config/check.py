@@ -27,8 +27,6 @@ from dataplane.core.config.problems import (
 )
 from dataplane.core.config.registry import OLDEST_SCHEMA, SCHEMA_VERSION, Key, registry
 from dataplane.core.config.resolve import Effective, steps
-from dataplane.core.config.resource import Host
-from dataplane.core.config.secrets import HIDDEN, credentials_in
 from dataplane.core.config.tree import (
     MAX_DEPTH,
     MappingNode,
@@ -38,8 +36,9 @@ from dataplane.core.config.tree import (
     scalars,
 )
 from dataplane.core.config.validate import validate
-from dataplane.core.declaration import Declaration, Refusal
-from dataplane.core.pipeline import PipelineStep
+from dataplane.core.port.declaration import Declaration, PipelineStep, Refusal
+from dataplane.core.resource import Host
+from dataplane.core.text.secrets import HIDDEN, credentials_in
 
 _ENVELOPE = ("schema_version", "sources")
 _PRESET_ON_A_NODE = Refusal(

@@ -24,7 +24,6 @@ from ruamel.yaml.events import (
 
 from dataplane.core.config.problems import Edit, Problem, problem, with_edits
 from dataplane.core.config.scalars import kind_of, resolve
-from dataplane.core.config.secrets import shown
 from dataplane.core.config.syntax import in_plain_words
 from dataplane.core.config.tree import (
     MAX_DEPTH,
@@ -36,6 +35,7 @@ from dataplane.core.config.tree import (
     SequenceNode,
     Span,
 )
+from dataplane.core.text.secrets import shown
 
 MAX_NODES = 20_000
 MAX_ALIASES = 1_000

@@ -12,13 +12,13 @@ from typing import Literal
 
 from msgspec.structs import replace
 
-from dataplane.core import catalogue
 from dataplane.core.config.imposed import Imposed
 from dataplane.core.config.merge import Merge
 from dataplane.core.config.problems import Edit, Problem, problem, with_edits
 from dataplane.core.config.registry import SCHEMA_VERSION
 from dataplane.core.config.tree import Path, pointer, spoken, steps_of
-from dataplane.core.money import undated
+from dataplane.core.prices import catalogue
+from dataplane.core.prices.money import undated
 
 
 @dataclass(frozen=True, slots=True)

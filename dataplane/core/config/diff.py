@@ -16,7 +16,7 @@ from dataplane.core.config.lines import common
 from dataplane.core.config.registry import Key
 from dataplane.core.config.resolve import Effective
 from dataplane.core.config.tree import MappingNode, steps_of
-from dataplane.core.declaration import Declaration, Kind
+from dataplane.core.port.declaration import Declaration, Kind
 
 Impact = Literal[
     "prefix_break", "spends", "lossy", "injects_tool", "irreversible", "blocks", "behaviour"

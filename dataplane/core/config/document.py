@@ -12,7 +12,7 @@ from typing import Annotated, Literal
 import msgspec
 
 from dataplane.core.config.recovery_keys import Expand, Recovery
-from dataplane.core.declaration import Refusal, key
+from dataplane.core.port.declaration import Refusal, key
 
 Backend = Literal["memory", "sqlite", "redis"]
 _MARKING = "the placement of breakpoints"

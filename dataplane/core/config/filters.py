@@ -23,7 +23,7 @@ from dataplane.core.config.tree import (
     scalars,
 )
 from dataplane.core.config.validate import validate
-from dataplane.core.declaration import Remark, key
+from dataplane.core.port.declaration import Remark, key
 
 MAX_FILTERS = 200
 MAX_FILTER_BYTES = 64 * 1024

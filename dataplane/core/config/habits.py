@@ -15,7 +15,7 @@ from dataplane.core.config.recovery_keys import (
     SMALLEST_ADVISED_PAGE,
 )
 from dataplane.core.config.tree import pointer
-from dataplane.core.declaration import Kind
+from dataplane.core.port.declaration import Kind
 
 _BEHIND_CACHESPLIT = ("toolfilter",)
 

@@ -33,7 +33,7 @@ from dataplane.core.config.resolve import (
 )
 from dataplane.core.config.tree import MappingNode, Path, to_values
 from dataplane.core.config.validate import Validated, validate
-from dataplane.core.declaration import Declaration
+from dataplane.core.port.declaration import Declaration
 
 TENANT = DocumentRef("tenant")
 EMPTY = MappingNode(())

@@ -16,7 +16,7 @@ from dataplane.core.config.problems import DocumentRef, Problem, problem
 from dataplane.core.config.registry import component_block
 from dataplane.core.config.resolve import DEFAULT, Effective, Placed
 from dataplane.core.config.tree import Path, Span, pointer
-from dataplane.core.declaration import Declaration
+from dataplane.core.port.declaration import Declaration
 
 
 @dataclass(frozen=True, slots=True)

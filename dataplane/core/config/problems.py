@@ -11,9 +11,9 @@ from typing import Any, Literal
 import msgspec
 
 from dataplane.core.config.phrases import Severity
-from dataplane.core.config.secrets import HIDDEN, is_credential, shown
 from dataplane.core.config.tree import Path, ScalarValue, Span, pointer
 from dataplane.core.config.wording import WORDINGS
+from dataplane.core.text.secrets import HIDDEN, is_credential, shown
 
 MAX_PROBLEMS = 100
 _SEVERITIES: tuple[Severity, ...] = ("error", "warning", "advice")

@@ -10,8 +10,8 @@ from typing import Annotated, Literal
 
 import msgspec
 
-from dataplane.core.declaration import key
 from dataplane.core.effects import Reach
+from dataplane.core.port.declaration import key
 
 MAX_DEADLINE_MS = 5000
 MAX_RETRIEVE_DEADLINE_MS = 30_000

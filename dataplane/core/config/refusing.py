@@ -10,7 +10,6 @@ from typing import Literal
 from msgspec.structs import replace
 
 from dataplane.core.config.problems import Edit, Problem, problem, with_edits
-from dataplane.core.config.secrets import shown
 from dataplane.core.config.tree import (
     Entry,
     MappingNode,
@@ -21,7 +20,8 @@ from dataplane.core.config.tree import (
     spoken,
 )
 from dataplane.core.config.unknown import Unknown
-from dataplane.core.declaration import Refusal, Successor
+from dataplane.core.port.declaration import Refusal, Successor
+from dataplane.core.text.secrets import shown
 
 
 def refusal(why: Refusal, entry: Entry, path: Path, unknown: Unknown) -> Problem:

@@ -17,7 +17,7 @@ import msgspec
 
 from dataplane.core.config.document import REMOVED, UNAVAILABLE_VALUES, Document, PresetDocument
 from dataplane.core.config.tree import Path
-from dataplane.core.declaration import Declaration, Refusal
+from dataplane.core.port.declaration import Declaration, Refusal
 
 SCHEMA_VERSION = 1
 OLDEST_SCHEMA = 1

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from dataplane.core.config.merge import Merge
 from dataplane.core.config.problems import Edit, Inner, Problem, with_edits
 from dataplane.core.config.tree import Path, pointer, spoken
-from dataplane.core.declaration import Declaration, Remark
+from dataplane.core.port.declaration import Declaration, Remark
 
 # What a value is on its own does not depend on whether the component runs.
 _OF_A_VALUE = (

@@ -18,11 +18,10 @@ from dataplane.core.config.document import STORE_SIZES
 from dataplane.core.config.problems import DocumentRef
 from dataplane.core.config.registry import SCHEMA_VERSION, Key
 from dataplane.core.config.registry import leaves as leaves_of
-from dataplane.core.config.resource import Host
 from dataplane.core.config.tree import Path, pointer, steps_of
 from dataplane.core.config.validate import Leaf
-from dataplane.core.declaration import Declaration
-from dataplane.core.pipeline import PipelineStep
+from dataplane.core.port.declaration import Declaration, PipelineStep
+from dataplane.core.resource import Host
 
 DEFAULT = DocumentRef("default", f"schema{SCHEMA_VERSION}")
 _HOST_KEYS = ("mode", "force_model", "inject_expand", "recovery_require_path")

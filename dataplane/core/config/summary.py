@@ -16,8 +16,8 @@ import msgspec
 from dataplane.core.config.diff import Change, Impact, key_at
 from dataplane.core.config.registry import Key
 from dataplane.core.config.tree import spoken, steps_of
-from dataplane.core.declaration import Declaration
-from dataplane.core.money import Rates
+from dataplane.core.port.declaration import Declaration
+from dataplane.core.prices.money import Rates
 
 COMMENTS_ONLY = "Comments only; nothing that runs changes"
 NOTHING = "Nothing changes"

@@ -9,9 +9,9 @@ from msgspec.structs import replace
 
 from dataplane.core.config.problems import Edit, Problem, Suggestion, problem, with_edits
 from dataplane.core.config.registry import Key
-from dataplane.core.config.secrets import shown
 from dataplane.core.config.suggest import LIMIT, nearest
 from dataplane.core.config.tree import Entry, MappingNode, Path, pointer
+from dataplane.core.text.secrets import shown
 
 
 @dataclass(frozen=True, slots=True)

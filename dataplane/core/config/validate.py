@@ -23,7 +23,6 @@ from dataplane.core.config.problems import (
 )
 from dataplane.core.config.refusing import refusal
 from dataplane.core.config.registry import Key, below
-from dataplane.core.config.secrets import HIDDEN, is_credential, shown
 from dataplane.core.config.suggest import nearest
 from dataplane.core.config.tree import (
     Entry,
@@ -38,7 +37,8 @@ from dataplane.core.config.tree import (
 )
 from dataplane.core.config.unknown import Unknown
 from dataplane.core.config.values import Misfit, fit
-from dataplane.core.declaration import Refusal
+from dataplane.core.port.declaration import Refusal
+from dataplane.core.text.secrets import HIDDEN, is_credential, shown
 
 MAX_PIPELINE = 40
 _NAME_IT = "Store it as a secret and write secret:NAME here."

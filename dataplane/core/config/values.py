@@ -16,8 +16,8 @@ from typing import Any
 from dataplane.core.config.problems import OneOf, Range
 from dataplane.core.config.registry import LARGEST_INTEGER, Key
 from dataplane.core.config.scalars import resolve
-from dataplane.core.config.secrets import HIDDEN, is_credential, shown
 from dataplane.core.config.tree import MappingNode, Node, ScalarNode, SequenceNode
+from dataplane.core.text.secrets import HIDDEN, is_credential, shown
 
 _WANTED = {
     "integer": "a whole number",

@@ -19,8 +19,8 @@ from dataplane.core.expand.relay import (
 )
 from dataplane.core.expand.rounds import Reply, answered, handed_over_as
 from dataplane.core.expand.told import TOLD, Told
-from dataplane.core.expand.tool import SIGN
 from dataplane.core.expand.window import Window
+from dataplane.core.tools.tool import SIGN
 from dataplane.core.wire.message import Dialect
 
 MAX_HELD_BYTES = 32 << 20

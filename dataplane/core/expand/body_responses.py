@@ -13,7 +13,7 @@ from dataplane.core.expand.relay import Deliver, Outcome, ToolResult, Verdict
 from dataplane.core.expand.responses_events import identity_of, response_edits
 from dataplane.core.expand.rounds import NOT_READ_HERE, Reply, answered, handed_over_as
 from dataplane.core.expand.terms import PLAIN, Terms
-from dataplane.core.expand.tool import SIGN
+from dataplane.core.tools.tool import SIGN
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.spans import UnparseableError
 from dataplane.core.wire.spans import whole as span_of

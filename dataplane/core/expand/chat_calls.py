@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import msgspec
 from msgspec import Raw
 
-from dataplane.core.expand.tool import is_injected
+from dataplane.core.tools.tool import is_injected
 
 
 class _Function(msgspec.Struct):

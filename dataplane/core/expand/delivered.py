@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 import msgspec
 
-from dataplane.core import tokens
+from dataplane.core.text import tokens
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.sse import SseEvent
 

@@ -8,7 +8,7 @@ Source: 00-start-here.md 2 (rows 18, 26 to 28); 03-proxy-and-recovery.md 4.4, 4.
 
 from __future__ import annotations
 
-from dataplane.core.declaration import Event
+from dataplane.core.port.signals import Event
 
 MIXED_TURN = Event(
     "mixed_turn",

@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import NamedTuple
 
-from dataplane.core.declaration import Event
 from dataplane.core.expand import endings
 from dataplane.core.expand.plain import PlainRelay, PlainStream
 from dataplane.core.expand.raw import array_of
@@ -19,6 +18,7 @@ from dataplane.core.expand.reply_responses import head_of, without_ours
 from dataplane.core.expand.responses_events import declarations
 from dataplane.core.expand.stream_responses import ResponsesSplice
 from dataplane.core.expand.terms import Terms
+from dataplane.core.port.signals import Event
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.responses import OUTPUTS
 from dataplane.core.wire.spans import ARRAY, UnparseableError, elements, members

@@ -10,10 +10,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-from dataplane.core.content import Content
 from dataplane.core.effects import Core, Found, Reach, Recall, Recalled, Scope
-from dataplane.core.expand import marker, repair, tool
+from dataplane.core.expand import repair
 from dataplane.core.expand.relay import Call, ToolResult
+from dataplane.core.text import marker
+from dataplane.core.text.content import Content
+from dataplane.core.tools import tool
 from dataplane.core.wire.decode import decode
 from dataplane.core.wire.message import Conversation
 from dataplane.core.wire.splice import Edit, splice

@@ -19,8 +19,8 @@ import enum
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from dataplane.core.declaration import Event
 from dataplane.core.expand.facts import Facts
+from dataplane.core.port.signals import Event
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.usage import RoundUsage
 

@@ -16,8 +16,8 @@ from typing import NamedTuple
 import msgspec
 from msgspec import Raw
 
-from dataplane.core.expand import tool
 from dataplane.core.expand.relay import Call
+from dataplane.core.tools import tool
 from dataplane.core.wire.message import Conversation, Dialect, Message
 from dataplane.core.wire.responses import OUTPUTS
 from dataplane.core.wire.spans import Member, Span, elements, members

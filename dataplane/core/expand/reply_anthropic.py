@@ -24,7 +24,7 @@ from dataplane.core.expand.raw import (
 )
 from dataplane.core.expand.relay import Call, ToolResult
 from dataplane.core.expand.rounds import UNREADABLE_REPLY, Reply, reply_of
-from dataplane.core.expand.tool import is_injected
+from dataplane.core.tools.tool import is_injected
 from dataplane.core.wire.splice import string_literal
 from dataplane.core.wire.sse import SseEvent
 

@@ -14,7 +14,7 @@ from msgspec import Raw
 from dataplane.core.expand.raw import array_of, marker_id_in, members_of, object_of
 from dataplane.core.expand.relay import Call, ToolResult
 from dataplane.core.expand.rounds import UNREADABLE_REPLY, Reply, reply_of
-from dataplane.core.expand.tool import is_injected
+from dataplane.core.tools.tool import is_injected
 from dataplane.core.wire.splice import string_literal
 
 _ERRORS = (msgspec.DecodeError, UnicodeError, RecursionError)

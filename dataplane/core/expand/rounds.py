@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
 
-from dataplane.core.declaration import Event
 from dataplane.core.expand import endings
 from dataplane.core.expand.relay import Answer, Call, Outcome
+from dataplane.core.port.signals import Event
 
 EXPAND_ROUNDS = 3  # continuations of one client request
 # The turn was ended before the model was done. A turn with a whole call is done by any other word:

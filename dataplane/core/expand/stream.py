@@ -10,7 +10,6 @@ from __future__ import annotations
 import abc
 from collections.abc import Sequence
 
-from dataplane.core.declaration import Event
 from dataplane.core.expand import endings
 from dataplane.core.expand.relay import (
     EVENT_STREAM,
@@ -22,7 +21,8 @@ from dataplane.core.expand.relay import (
     is_answer,
 )
 from dataplane.core.expand.rounds import Reply, answered, handed_over_as
-from dataplane.core.expand.tool import SIGN
+from dataplane.core.port.signals import Event
+from dataplane.core.tools.tool import SIGN
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.sse import SseEvent, SseParser
 

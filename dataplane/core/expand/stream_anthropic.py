@@ -17,7 +17,7 @@ from dataplane.core.expand.raw import members_of, object_of
 from dataplane.core.expand.relay import ToolResult
 from dataplane.core.expand.rounds import Reply
 from dataplane.core.expand.stream import SpliceRelay, with_data
-from dataplane.core.expand.tool import is_injected
+from dataplane.core.tools.tool import is_injected
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.spans import UnparseableError, members, whole
 from dataplane.core.wire.splice import Edit, splice

@@ -32,7 +32,7 @@ from dataplane.core.expand.responses_events import (
 from dataplane.core.expand.rounds import Reply
 from dataplane.core.expand.stream import SpliceRelay
 from dataplane.core.expand.terms import PLAIN, Terms
-from dataplane.core.expand.tool import SIGN
+from dataplane.core.tools.tool import SIGN
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.spans import Span
 from dataplane.core.wire.splice import Edit

@@ -13,7 +13,7 @@ import msgspec
 
 from dataplane.core.expand import reply_anthropic, reply_openai
 from dataplane.core.expand.raw import array_of, merged, object_of
-from dataplane.core.expand.tool import SIGN
+from dataplane.core.tools.tool import SIGN
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.spans import Member, UnparseableError, elements, members, whole
 from dataplane.core.wire.splice import Edit, splice

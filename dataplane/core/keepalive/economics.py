@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from dataplane.core.money import Rates
+from dataplane.core.prices.money import Rates
 from dataplane.core.wire.usage import Usage
 
 

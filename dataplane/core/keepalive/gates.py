@@ -13,11 +13,11 @@ from functools import cached_property
 import msgspec
 
 from dataplane.core.config.document import Cache
-from dataplane.core.declaration import Gate
 from dataplane.core.effects import OpenTurn, PastTurn
 from dataplane.core.keepalive.economics import break_even, prefix_of, projected_usd
-from dataplane.core.lifetime import ANTHROPIC_TTL_S
-from dataplane.core.money import Rates
+from dataplane.core.port.signals import Gate
+from dataplane.core.prices.money import Rates
+from dataplane.core.session.lifetime import ANTHROPIC_TTL_S
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.spans import Member, UnparseableError, members, outline
 from dataplane.core.wire.usage import Usage

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
-from dataplane.core.lifetime import ANTHROPIC_TTL_S
+from dataplane.core.session.lifetime import ANTHROPIC_TTL_S
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,7 +8,7 @@ from functools import cached_property
 import msgspec
 from msgspec import Raw
 
-from dataplane.core.content import Content
+from dataplane.core.text.content import Content
 from dataplane.core.wire.calls import Calls, answered, caller_of, note
 from dataplane.core.wire.message import Message, Role
 from dataplane.core.wire.pieces import NOTHING, text_of, text_or_none

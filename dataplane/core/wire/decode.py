@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from dataplane.core.content import Content
+from dataplane.core.text.content import Content
 from dataplane.core.wire import anthropic, openai, responses
 from dataplane.core.wire.calls import Calls
 from dataplane.core.wire.depth import is_too_deep

@@ -1,19 +1,25 @@
-"""Edits outside the messages: a tool declaration, and the split of a volatile system prompt.
+"""Edits outside the messages: the declaration of a tool, the model, the container.
 
-Source: 03-proxy-and-recovery.md 4.2; 01-components.md 2.18.
+Source: 03-proxy-and-recovery.md 4.2.
 """
 
 from __future__ import annotations
 
-import msgspec
+from typing import NamedTuple
 
-from dataplane.core.components.cachesplit import split_point
-from dataplane.core.expand.tool import Declared
-from dataplane.core.wire import marks
 from dataplane.core.wire.message import Conversation
-from dataplane.core.wire.spans import ARRAY, STRING, Member, Span, elements, members, outline
+from dataplane.core.wire.spans import ARRAY, Member, Span, elements, members, outline
 from dataplane.core.wire.splice import Edit, add_member, append_to_array, splice, string_literal
 from dataplane.core.wire.tool_choice import tool_choice_of
+
+
+class Declared(NamedTuple):
+    """How a tool stands in a request. definition: in `tools`. entry: in a list of allowed tools,
+    empty in a dialect that has none.
+    """
+
+    definition: bytes
+    entry: bytes = b""
 
 
 def declare_tool(conversation: Conversation, declared: Declared) -> list[Edit]:
@@ -45,7 +51,7 @@ def withdraw_tool(body: bytes, declared: Declared) -> bytes:
     if tools is not None and readable[tools.value.start] == ARRAY:
         sole = readable[tools.value.start : tools.value.end] == b"[" + declared.definition + b"]"
         if sole:
-            edits.append(Edit(_with_comma(top, "tools"), b""))
+            edits.append(Edit(with_comma(top, "tools"), b""))
         else:
             edits += _without_last(readable, tools.value, declared.definition)
     return splice(body, edits)
@@ -89,49 +95,7 @@ def with_model(body: bytes, model: str) -> bytes:
     return splice(body, [Edit(Span(start, start), b'"model":' + literal + b"," * bool(top))])
 
 
-def split_volatile_tail(conversation: Conversation) -> Edit | None:
-    """Cut the first system block that ends in per-turn facts into a stable and a volatile block.
-
-    The two texts concatenate to the original; breakpoints stay on the stable half alone. None
-    when no block qualifies.
-    """
-    system = conversation.members.get("system")
-    body = conversation.body
-    if system is None or body[system.value.start] != ARRAY:
-        return None
-    for block in elements(body, system.value):
-        parts = members(body, block)
-        text = _text(body, parts)
-        cut = split_point(text) if text is not None else None
-        if text is not None and cut is not None and not all(mark in parts for mark in marks.NAMES):
-            return Edit(block, _halves(body, block, parts, (text[:cut], text[cut:])))
-    return None
-
-
-def _text(body: bytes, parts: dict[str, Member]) -> str | None:
-    literal = parts.get("text")
-    if literal is None or body[literal.value.start] != STRING:
-        return None
-    text = msgspec.json.decode(memoryview(body)[literal.value.start : literal.value.end])
-    return text if isinstance(text, str) else None
-
-
-def _halves(body: bytes, block: Span, parts: dict[str, Member], texts: tuple[str, str]) -> bytes:
-    def rewritten(edits: list[Edit]) -> bytes:
-        shifted = [Edit(_shift(edit.span, -block.start), edit.replacement) for edit in edits]
-        return splice(body[block.start : block.end], shifted)
-
-    literal = parts["text"].value
-    stable = rewritten([Edit(literal, string_literal(texts[0]))])
-    unmarked = [Edit(_with_comma(parts, name), b"") for name in marks.NAMES if name in parts]
-    return stable + b"," + rewritten([Edit(literal, string_literal(texts[1])), *unmarked])
-
-
-def _shift(span: Span, by: int) -> Span:
-    return Span(span.start + by, span.end + by)
-
-
-def _with_comma(parts: dict[str, Member], name: str) -> Span:
+def with_comma(parts: dict[str, Member], name: str) -> Span:
     """The span of a member together with the comma that its removal makes superfluous."""
     names = list(parts)
     place = names.index(name)

@@ -10,9 +10,10 @@ import enum
 from collections.abc import Callable
 from dataclasses import dataclass, field
 
-from dataplane.core.content import Content
+from dataplane.core.text.content import Content
 from dataplane.core.wire.calls import NOBODYS, ToolCall
 from dataplane.core.wire.spans import Member, Span
+from dataplane.core.wire.stored_state import HISTORY
 from dataplane.core.wire.tool_choice import AUTO, ToolChoice
 
 
@@ -90,6 +91,13 @@ class Conversation:
         if found is None:
             found = self._said[word] = word in self.body
         return found
+
+    @property
+    def has_server_history(self) -> bool:
+        """The request continues what the provider stored: only a part of it is here."""
+        return self.dialect is Dialect.OPENAI_RESPONSES and any(
+            self.value(name) not in {None, b"null"} for name in HISTORY
+        )
 
     def value(self, name: str) -> bytes | None:
         """The exact bytes of a top-level member's value, None when it is absent."""

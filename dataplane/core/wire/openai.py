@@ -8,7 +8,7 @@ from collections.abc import Callable
 import msgspec
 from msgspec import Raw
 
-from dataplane.core.content import Content
+from dataplane.core.text.content import Content
 from dataplane.core.wire import marks
 from dataplane.core.wire.calls import Calls, answered, caller_of, note
 from dataplane.core.wire.message import Message, Role

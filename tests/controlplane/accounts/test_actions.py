@@ -26,7 +26,7 @@ from controlplane.accounts.queries import chosen_upstreams, keys_of
 from controlplane.accounts.upstreams import UpstreamTerms, create_upstream, move_upstream
 from controlplane.audit.models import AuditEvent
 from controlplane.fleet import queries
-from dataplane.core.config import resource
+from dataplane.core import resource
 
 LOCAL = "http://127.0.0.1:9100"
 HERE = UpstreamTerms(allow_private=True)

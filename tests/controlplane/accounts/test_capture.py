@@ -20,7 +20,7 @@ from controlplane.accounts.models import Tenant, User
 from controlplane.audit.models import AuditEvent
 from controlplane.fleet.models import PublishedResource
 from controlplane.settings.environment import read
-from dataplane.core.config.resource import TENANT, TenantBody
+from dataplane.core.resource import TENANT, TenantBody
 
 pytestmark = pytest.mark.django_db
 

@@ -17,7 +17,7 @@ from controlplane.accounts.problems import BoundElsewhereError, KeyTooShortError
 from controlplane.accounts.queries import agent_keys_of, keys_of
 from controlplane.audit.models import AuditEvent
 from controlplane.fleet import queries
-from dataplane.core.config import resource
+from dataplane.core import resource
 
 AGENT_KEY = "sk-ant-0123456789abcdef"
 SOON = timedelta(hours=1)

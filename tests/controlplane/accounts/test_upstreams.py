@@ -21,7 +21,7 @@ from controlplane.accounts.upstreams import (
 )
 from controlplane.audit.models import AuditEvent
 from controlplane.fleet import queries
-from dataplane.core.config import resource
+from dataplane.core import resource
 
 URL = "https://api.example"
 

@@ -20,7 +20,7 @@ from controlplane.accounts.upstreams import UpstreamTerms, create_upstream
 from controlplane.audit.models import AuditEvent
 from controlplane.cli import main as headrace
 from controlplane.fleet import queries
-from dataplane.core.config import resource
+from dataplane.core import resource
 
 OLD, NEW = ("old", b"o" * 32), ("new", b"n" * 32)
 VALUE = "sk-ant-held-by-the-deployment"

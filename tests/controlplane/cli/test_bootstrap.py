@@ -12,7 +12,7 @@ from controlplane.accounts.queries import chosen_upstreams
 from controlplane.cli.bootstrapping import Bootstrapped, Wanted, bootstrap
 from controlplane.cli.bundling import UnknownTenantError, bundle_of
 from controlplane.configs.queries import tenant_document
-from dataplane.core.config import resource
+from dataplane.core import resource
 
 LOCAL = "http://127.0.0.1:9100"
 pytestmark = pytest.mark.django_db

@@ -22,7 +22,7 @@ from controlplane.configs.plans import Proposal, make_plan
 from controlplane.configs.presets import Beginning, create_preset
 from controlplane.configs.problems import StaleBaseError
 from controlplane.fleet import hints, queries
-from dataplane.core.config import resource
+from dataplane.core import resource
 from dataplane.core.config.problems import ConfigError
 
 CASES = Path(__file__).parents[2] / "data" / "cases"

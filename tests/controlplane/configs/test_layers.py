@@ -19,7 +19,7 @@ from controlplane.configs.presets import Beginning, archive_preset, create_prese
 from controlplane.configs.problems import StaleBaseError
 from controlplane.configs.queries import current_revision, tenant_document
 from controlplane.fleet import queries as fleet
-from dataplane.core.config import resource
+from dataplane.core import resource
 from dataplane.core.config.problems import ConfigError
 
 LEAN = "pipeline: [format, mask]\ncomponents:\n  mask: {keep_recent: 4}\n"

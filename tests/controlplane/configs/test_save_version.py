@@ -16,8 +16,8 @@ from controlplane.configs.documents import DEFAULT_SOURCE, document_of, server_d
 from controlplane.configs.models import ConfigDocument, ConfigVersion, EffectiveRevision
 from controlplane.configs.queries import current_revision, tenant_document, versions
 from controlplane.fleet import queries
+from dataplane.core import resource
 from dataplane.core.components import components
-from dataplane.core.config import resource
 from dataplane.core.config.check import check_document
 from dataplane.core.config.problems import ConfigError
 

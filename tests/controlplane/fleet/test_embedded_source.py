@@ -18,7 +18,7 @@ from controlplane.accounts.models import Organisation, Tenant
 from controlplane.fleet import upkeep
 from controlplane.fleet.queries import acknowledgement
 from controlplane.fleet.source import EmbeddedSource, GoneError
-from dataplane.core.config import resource
+from dataplane.core import resource
 from tests.patience import PATIENCE_S
 
 NEVER_S = 3600.0

@@ -14,7 +14,7 @@ from controlplane.fleet import hints, queries, running
 from controlplane.fleet.actions import publish, record_acks
 from controlplane.fleet.models import ChangeLog, PublishedResource
 from controlplane.fleet.published import all_published
-from dataplane.core.config import resource
+from dataplane.core import resource
 from tests.controlplane.ui.watched import a_stream
 from tests.fakes.node import FakeNode
 

@@ -28,7 +28,7 @@ from controlplane.telemetry import queries as telemetry
 from controlplane.telemetry.actions import remove_node
 from controlplane.telemetry.models import NodeStream
 from controlplane.telemetry.queries.windows import now_ms
-from dataplane.core.config import resource
+from dataplane.core import resource
 from tests.controlplane.conftest import person
 from tests.controlplane.fleet.test_publishing import ack
 from tests.controlplane.ui.watched import a_stream

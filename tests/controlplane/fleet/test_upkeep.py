@@ -17,7 +17,7 @@ from controlplane.accounts.queries import held_key
 from controlplane.configs.actions import ensure_server_default
 from controlplane.fleet import upkeep
 from controlplane.fleet.source import EmbeddedSource
-from dataplane.core.config import resource
+from dataplane.core import resource
 
 
 @pytest.fixture

@@ -27,8 +27,8 @@ from controlplane.live.readers import Asked, RefusedError, view_of
 from controlplane.telemetry.actions import ingest
 from controlplane.telemetry.models import LiveEvent
 from controlplane.topics import TOPICS, tell, topic_of
-from dataplane.core.config import resource
-from dataplane.core.config.resource import Ack
+from dataplane.core import resource
+from dataplane.core.resource import Ack
 from tests.controlplane.alarms.conftest import opened
 from tests.controlplane.conftest import person
 from tests.controlplane.telemetry.batches import NOW, batch, delta, row

@@ -20,8 +20,8 @@ from controlplane.prices import queries
 from controlplane.prices.actions import StaleCardError, ensure_card, save_card
 from controlplane.prices.entries import Entry, amount, models_of, price_of, text_of
 from controlplane.prices.models import Price, PriceCard
-from dataplane.core.config import resource
-from dataplane.core.money import PriceError
+from dataplane.core import resource
+from dataplane.core.prices.money import PriceError
 
 HAIKU = Entry(match="claude-haiku-*", input="0.80", output="4")
 

@@ -13,7 +13,7 @@ from controlplane.telemetry import captured, retention
 from controlplane.telemetry.actions import ingest
 from controlplane.telemetry.models import ContentBlob, RequestRecord
 from controlplane.telemetry.retention import Limits
-from dataplane.core.rewritten import TEXT_MAX_BYTES, TEXTS_MAX
+from dataplane.core.pipeline.rewritten import TEXT_MAX_BYTES, TEXTS_MAX
 from dataplane.core.uplink import RequestRow, TextRow
 from tests.controlplane.telemetry.batches import NOW, batch, row
 

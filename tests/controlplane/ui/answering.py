@@ -6,7 +6,7 @@ from datetime import UTC, datetime
 
 from controlplane.accounts.models import Tenant
 from controlplane.fleet.models import NodeAck, PublishedResource
-from dataplane.core.config import resource
+from dataplane.core import resource
 
 
 def answered(tenant: Tenant, **answer: object) -> None:

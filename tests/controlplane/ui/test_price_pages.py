@@ -12,7 +12,7 @@ from controlplane.prices.actions import ensure_card, save_card
 from controlplane.prices.entries import Entry
 from controlplane.prices.queries import card_in_force, entries_in_force
 from controlplane.telemetry.actions import ingest
-from dataplane.core import catalogue
+from dataplane.core.prices import catalogue
 from tests.controlplane.telemetry.batches import NOW, batch, row
 from tests.controlplane.ui.conftest import Browser
 

@@ -16,7 +16,7 @@ from controlplane.accounts.upstreams import create_upstream
 from controlplane.audit.models import AuditEvent
 from controlplane.fleet.models import PublishedResource
 from controlplane.telemetry.queries.windows import now_ms
-from dataplane.core.config import resource
+from dataplane.core import resource
 from tests.controlplane.alarms.conftest import opened
 from tests.controlplane.ui.answering import answered
 from tests.controlplane.ui.conftest import Browser

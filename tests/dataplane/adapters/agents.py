@@ -18,11 +18,11 @@ from dataplane.core.asked import Asked
 from dataplane.core.components import components
 from dataplane.core.effects import Recall, Scope
 from dataplane.core.exchange import Exchange
-from dataplane.core.expand import marker
 from dataplane.core.expand.relay import Call
 from dataplane.core.outgoing import Outgoing
-from dataplane.core.pipeline import PipelineStep
-from dataplane.core.plan import Plan
+from dataplane.core.port.declaration import PipelineStep
+from dataplane.core.serving.plan import Plan
+from dataplane.core.text import marker
 from dataplane.core.wire.message import Dialect
 
 KEYS: dict[str, dict[str, object]] = {

@@ -8,7 +8,7 @@ from dataplane.adapters.originals import Store
 from dataplane.adapters.stores import MemoryStore
 from dataplane.core.config.recovery_keys import Recovery
 from dataplane.core.effects import Reach
-from dataplane.core.expand import marker
+from dataplane.core.text import marker
 from tests.dataplane.adapters.agents import Agent, plan_of
 from tests.dataplane.adapters.stores.builders import LIMITS
 

@@ -8,7 +8,7 @@ import pytest
 
 from dataplane.adapters.gatekeeper import is_direct_loopback, refuse_other_sites
 from dataplane.adapters.http import Call, RefusedError
-from dataplane.core.addresses import address_behind, site_of
+from dataplane.core.door.addresses import address_behind, site_of
 
 
 async def nothing(*_: Any) -> Any:

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from dataplane.adapters.lastgood import KEPT, LastGood
-from dataplane.core.config.resource import TENANT, Envelope, Resource, hash_of
+from dataplane.core.resource import TENANT, Envelope, Resource, hash_of
 from tests.dataplane.adapters.stores.durable import found_below
 
 TENANTS = 1000

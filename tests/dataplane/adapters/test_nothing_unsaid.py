@@ -18,7 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
 from dataplane.adapters.originals import Store
 from dataplane.adapters.stores import MemoryStore, SqliteStore
-from dataplane.core.expand import marker
+from dataplane.core.text import marker
 from tests.dataplane.adapters.agents import Agent, plan_of
 from tests.dataplane.adapters.stores.builders import LIMITS
 from tests.patience import PATIENCE_S

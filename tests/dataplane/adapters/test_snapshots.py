@@ -12,8 +12,8 @@ import pytest
 
 from dataplane.adapters.lastgood import LastGood
 from dataplane.adapters.snapshots import Snapshots
+from dataplane.core import resource
 from dataplane.core.components import components
-from dataplane.core.config import resource
 from dataplane.core.config.check import check
 from dataplane.core.config.layers import Context
 from dataplane.core.config.resolve import host_of

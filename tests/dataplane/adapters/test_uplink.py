@@ -16,13 +16,13 @@ from dataplane.adapters import uplink as uplinks
 from dataplane.adapters.telemetry import Telemetry
 from dataplane.adapters.uplink import Uplink
 from dataplane.core import uplink as wire
-from dataplane.core.content import Content
-from dataplane.core.declaration import Kind
 from dataplane.core.expand.recovery import Missed, Recoveries
+from dataplane.core.pipeline.rewritten import TEXTS_MAX, Rewritten
+from dataplane.core.port.declaration import Kind
+from dataplane.core.port.report import RunReport, StepReport
 from dataplane.core.record import Record
-from dataplane.core.report import RunReport, StepReport
-from dataplane.core.rewritten import TEXTS_MAX, Rewritten
 from dataplane.core.spread import SLOTS, quantile_ms, slot_of
+from dataplane.core.text.content import Content
 from dataplane.core.uplink import RejectedError
 from dataplane.core.wire.usage import Usage
 from tests.fakes.receiver import Receiver

@@ -6,8 +6,8 @@ from dataplane.adapters import uplink as uplinks
 from dataplane.adapters.arrivals import Arrivals
 from dataplane.adapters.uplink import Seen, Uplink
 from dataplane.core import uplink as wire
-from dataplane.core.config.resource import Ack
 from dataplane.core.record import Record
+from dataplane.core.resource import Ack
 from tests.dataplane.adapters.test_uplink import NOW, record, reporting
 from tests.fakes.receiver import Receiver
 

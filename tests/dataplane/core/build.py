@@ -8,8 +8,6 @@ from typing import Any
 
 import msgspec
 
-from dataplane.core.content import Content
-from dataplane.core.declaration import Declaration, Kind
 from dataplane.core.effects import (
     Commit,
     Committed,
@@ -19,9 +17,10 @@ from dataplane.core.effects import (
     Recall,
     SessionView,
 )
-from dataplane.core.expand.marker import HINT
-from dataplane.core.pipeline import PipelineStep
-from dataplane.core.turn import Offload, Step, ToolOutput, Turn
+from dataplane.core.port.declaration import Declaration, Kind, PipelineStep
+from dataplane.core.port.turn import Offload, Step, ToolOutput, Turn
+from dataplane.core.text.content import Content
+from dataplane.core.text.marker import HINT
 from dataplane.core.wire.message import Message, Role
 
 M = "\n".join(f"row {i:03d} value {i * i}" for i in range(1, 41))  # 01 §6.1

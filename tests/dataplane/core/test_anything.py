@@ -12,12 +12,12 @@ from hypothesis import strategies as st
 from dataplane.core.asked import Asked
 from dataplane.core.components import cachesplit, collapse, dedup, mask
 from dataplane.core.components import format as json_format
-from dataplane.core.config.resource import Host
 from dataplane.core.effects import Commit, Core, Effect, Found, OpenTurn, Recall, Recalled
 from dataplane.core.exchange import Exchange
 from dataplane.core.outgoing import Outgoing
-from dataplane.core.pipeline import PipelineStep
-from dataplane.core.plan import Plan
+from dataplane.core.port.declaration import PipelineStep
+from dataplane.core.resource import Host
+from dataplane.core.serving.plan import Plan
 from dataplane.core.wire.message import Dialect
 from tests.dataplane.core.build import M_ID, M, off_step, run_core
 

@@ -6,10 +6,10 @@ import json
 
 from dataplane.core.asked import Asked
 from dataplane.core.components import cachesplit
-from dataplane.core.config.resource import Host
 from dataplane.core.exchange import Exchange
-from dataplane.core.pipeline import PipelineStep
-from dataplane.core.plan import Plan
+from dataplane.core.port.declaration import PipelineStep
+from dataplane.core.resource import Host
+from dataplane.core.serving.plan import Plan
 from dataplane.core.wire.message import Dialect
 from tests.dataplane.core.build import M_ID, M, anthropic_body, off_step, run_core
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 
-from dataplane.core.expand import tool
+from dataplane.core.tools import tool
 from dataplane.core.wire.message import Dialect
 from dataplane.simulator.script import markers_in
 from tests.dataplane.field_cases import coverage, invariants

@@ -12,12 +12,11 @@ from typing import Any
 import httpx
 
 from dataplane.adapters.telemetry import Telemetry
-from dataplane.core.declaration import Declaration
 from dataplane.core.effects import Commit, Payload, Scope
-from dataplane.core.pipeline import PipelineStep
+from dataplane.core.port.declaration import Declaration, PipelineStep
+from dataplane.core.port.turn import ToolOutput
+from dataplane.core.port.turn import Turn as CoreTurn
 from dataplane.core.record import Record
-from dataplane.core.turn import ToolOutput
-from dataplane.core.turn import Turn as CoreTurn
 from dataplane.simulator import Simulator
 from dataplane.simulator.server import Recorded
 from tests.dataplane.field_cases.casefile import BASALT, ORCHID, Asked, Case, Told, Turn

@@ -13,7 +13,7 @@ from dataplane.core.components import components
 from dataplane.core.config.check import check
 from dataplane.core.config.layers import Context
 from dataplane.core.config.presets import BUILT_IN
-from dataplane.core.expand.tool import EXPAND_ANTHROPIC
+from dataplane.core.tools.tool import EXPAND_ANTHROPIC
 from dataplane.simulator import Simulator
 from tests.dataplane.core.build import anthropic_body
 from tests.dataplane.field_cases import casefile

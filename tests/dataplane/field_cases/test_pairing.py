@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from dataplane.core.expand.marker import find
+from dataplane.core.text.marker import find
 from dataplane.simulator.script import markers_in
 from tests.dataplane.core.build import anthropic_body
 from tests.dataplane.field_cases import casefile, invariants

@@ -14,7 +14,7 @@ from typing import Any
 
 import httpx
 
-from dataplane.core.pipeline import PipelineStep
+from dataplane.core.port.declaration import PipelineStep
 from dataplane.simulator import Simulator
 from tests.dataplane.gateway import TA, Gateway, TenantSpec, gateway, tenants
 from tests.patience import PATIENCE_S, until

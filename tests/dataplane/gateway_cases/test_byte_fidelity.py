@@ -15,10 +15,9 @@ from typing import Any
 import pytest
 
 from dataplane.core import exchange
-from dataplane.core.declaration import Declaration, Kind
-from dataplane.core.expand.tool import DECLARED, EXPAND
-from dataplane.core.pipeline import PipelineStep
-from dataplane.core.turn import Rewrite, Step, ToolOutput, Turn
+from dataplane.core.port.declaration import Declaration, Kind, PipelineStep
+from dataplane.core.port.turn import Rewrite, Step, ToolOutput, Turn
+from dataplane.core.tools.tool import DECLARED, EXPAND
 from dataplane.core.wire import envelope
 from dataplane.core.wire.message import Dialect
 from tests.dataplane.core.build import OffConfig, off_step

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dataplane.core.config.resource import AGENT_KEY_KIND
+from dataplane.core.resource import AGENT_KEY_KIND
 from dataplane.simulator.server import Recorded
 from tests.dataplane.gateway import TA, TenantSpec, tenants
 from tests.dataplane.gateway_cases.served import AGENT, Serve, Served

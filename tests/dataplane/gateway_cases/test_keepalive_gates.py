@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dataplane.core.config import resource
+from dataplane.core import resource
 from dataplane.simulator import Simulator
 from tests.dataplane.gateway import tenant_resource, tenants
 from tests.dataplane.gateway_cases.living import (

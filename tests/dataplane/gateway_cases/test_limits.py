@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from dataplane.core.config.resource import Limits
+from dataplane.core.resource import Limits
 from tests.dataplane.gateway import TA, tenants
 from tests.dataplane.gateway_cases.served import AGENT, Serve, Served, with_output
 from tests.patience import PATIENCE_MS, PATIENCE_S, until

@@ -16,9 +16,9 @@ import pytest
 
 from dataplane.core.components import mask
 from dataplane.core.components.mask import Config
-from dataplane.core.config.resource import Kill
-from dataplane.core.pipeline import PipelineStep
-from dataplane.core.turn import Step, ToolOutput, Turn
+from dataplane.core.port.declaration import PipelineStep
+from dataplane.core.port.turn import Step, ToolOutput, Turn
+from dataplane.core.resource import Kill
 from dataplane.simulator import Simulator
 from tests.dataplane.gateway import gateway, tenant_resource, tenants
 from tests.dataplane.gateway_cases.served import (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from dataplane.core.config.resource import OPERATOR_KIND
+from dataplane.core.resource import OPERATOR_KIND
 from tests.dataplane.gateway import TA, TenantSpec, tenants
 from tests.dataplane.gateway_cases.served import Serve, with_output
 

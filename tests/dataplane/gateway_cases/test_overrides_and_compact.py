@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from dataplane.core.config.resource import Policy
+from dataplane.core.resource import Policy
 from tests.dataplane.gateway import TA, tenants
 from tests.dataplane.gateway_cases.served import (
     LONG,

@@ -15,8 +15,8 @@ import pytest
 from dataplane.adapters.snapshot_file import FileSource, FixedSource
 from dataplane.adapters.stores.sqlite_file import store_path
 from dataplane.asgi import Node
-from dataplane.core.config import single
 from dataplane.core.config.problems import ConfigError
+from dataplane.core.serving import single
 from dataplane.settings import Settings
 from dataplane.simulator import Simulator
 from tests.dataplane.core.build import anthropic_body

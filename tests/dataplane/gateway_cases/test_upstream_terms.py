@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from msgspec.structs import replace
 
-from dataplane.core.config.resource import Kill
+from dataplane.core.resource import Kill
 from tests.dataplane.core.build import anthropic_body
 from tests.dataplane.core.expand import scripts
 from tests.dataplane.core.expand.scripts import text, tool_use

@@ -23,14 +23,14 @@ from dataplane.core.config.check import check, check_document
 from dataplane.core.config.layers import Context
 from dataplane.core.config.presets import BUILT_IN
 from dataplane.core.config.resolve import Effective
-from dataplane.core.config.resource import Kill
 from dataplane.core.effects import Commit, OpenTurn, PastTurn, Payload, Recall, Scope, SessionView
 from dataplane.core.exchange import Exchange
-from dataplane.core.expand import tool
 from dataplane.core.expand.relay import Call
 from dataplane.core.keepalive.gates import Ended, closed_gate
-from dataplane.core.money import PriceCard, Sale
-from dataplane.core.plan import Plan, plan_of
+from dataplane.core.prices.money import PriceCard, Sale
+from dataplane.core.resource import Kill
+from dataplane.core.serving.plan import Plan, plan_of
+from dataplane.core.tools import tool
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.usage import Usage
 from tests.dataplane.core.build import anthropic_body, run_core

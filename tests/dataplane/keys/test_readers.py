@@ -126,7 +126,7 @@ def test_what_tells_them_apart_is_the_key_and_not_chance(dotted: str) -> None:
 
 def test_a_key_that_nobody_reads_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     """The kind that this is about: the reader is there, and what it reads never arrives."""
-    monkeypatch.setattr("dataplane.core.money.PriceCard.window", lambda *_, **__: 0)
+    monkeypatch.setattr("dataplane.core.prices.money.PriceCard.window", lambda *_, **__: 0)
     dotted = "components.collapse.max_frac"
     probe, values, document = WITNESSES[dotted]
 

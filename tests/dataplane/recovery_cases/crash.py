@@ -19,7 +19,7 @@ from typing import Any
 import httpx
 import msgspec
 
-from dataplane.core.expand import marker
+from dataplane.core.text import marker
 from dataplane.simulator import Simulator
 from dataplane.simulator.server import Recorded
 from tests.dataplane.gateway import TA, tenants

@@ -22,7 +22,7 @@ from pathlib import Path
 import httpx
 
 from dataplane.adapters.failpoints import NAMES
-from dataplane.core.config import resource
+from dataplane.core import resource
 from dataplane.simulator import Simulator
 from tests.dataplane.gateway import TB, TenantSpec, resources, tenant_resource, tenants
 from tests.dataplane.gateway_cases.served import AGENT, MASK_ALL

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import httpx
 
-from dataplane.core.config import resource
+from dataplane.core import resource
 from tests import house
 from tests.dataplane.gateway import TenantSpec, resources
 from tests.patience import PATIENCE_MS, PATIENCE_S

@@ -11,7 +11,7 @@ from pathlib import Path
 import httpx
 import msgspec
 
-from dataplane.core.expand import marker
+from dataplane.core.text import marker
 from dataplane.core.wire.spans import elements, members, whole
 from dataplane.replay.bodies import Dialect, Style
 from dataplane.replay.outcome import Run

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from dataplane.core.expand import marker
+from dataplane.core.text import marker
 from dataplane.replay.bodies import openai_messages
 from dataplane.replay.importer import load
 from tests import house

@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from dataplane.core import tokens
+from dataplane.core.text import tokens
 from tests.dataplane.core.build import anthropic_body
 from tests.dataplane.gateway import TA, TenantSpec, tenants
 from tests.dataplane.gateway_cases.served import MASK_ALL, Serve, Served, with_output

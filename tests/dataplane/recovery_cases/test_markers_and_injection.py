@@ -16,7 +16,7 @@ import pytest
 
 from dataplane.adapters.stores.sqlite_file import store_path
 from dataplane.core.effects import Commit, Payload, Scope
-from dataplane.core.expand.tool import EXPAND_ANTHROPIC, EXPAND_OPENAI_CHAT
+from dataplane.core.tools.tool import EXPAND_ANTHROPIC, EXPAND_OPENAI_CHAT
 from dataplane.simulator.server import Recorded
 from tests.dataplane.core.build import anthropic_body
 from tests.dataplane.gateway import TA, TB

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from dataplane.core.expand import marker
+from dataplane.core.text import marker
 from dataplane.replay.bodies import Dialect
 from dataplane.replay.importer import load
 from dataplane.replay.outcome import totals

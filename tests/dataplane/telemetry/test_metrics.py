@@ -17,12 +17,12 @@ from dataplane.adapters import metrics, pages
 from dataplane.adapters.pages import MetricsPages
 from dataplane.adapters.tenant_refusals import KEYS_MAX, OTHER, REASONS, TenantRefusals
 from dataplane.core.components import components, mask
-from dataplane.core.declaration import Declaration, Event, Gate, Kind
-from dataplane.core.gates import OFFLOAD_GATES
-from dataplane.core.pipeline import PipelineStep
+from dataplane.core.port.declaration import Declaration, Kind, PipelineStep
+from dataplane.core.port.gates import OFFLOAD_GATES
+from dataplane.core.port.report import RunReport, StepReport
+from dataplane.core.port.signals import Event, Gate
+from dataplane.core.port.turn import Decline, Happened, Step, ToolOutput, Turn
 from dataplane.core.record import Record
-from dataplane.core.report import RunReport, StepReport
-from dataplane.core.turn import Decline, Happened, Step, ToolOutput, Turn
 from tests import house
 from tests.dataplane.gateway import TA, TB
 from tests.dataplane.gateway_cases.served import AGENT, LONG, Served, with_output

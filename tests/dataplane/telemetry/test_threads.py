@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
+from dataplane.core.port.report import RunReport
 from dataplane.core.record import Record
-from dataplane.core.report import RunReport
 from dataplane.core.wire.usage import Usage
 from dataplane.simulator import Simulator
 from tests.dataplane.gateway import gateway, tenants

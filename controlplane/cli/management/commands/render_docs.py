@@ -13,9 +13,10 @@ from controlplane.alarms.rules import RULES
 from controlplane.api.application import api
 from controlplane.api.described import as_text
 from controlplane.topics import TOPICS
-from dataplane.core import document_reference, reference
 from dataplane.core.components import components
-from dataplane.core.wire.refusal import REFUSALS
+from dataplane.core.config import document_reference
+from dataplane.core.door.refusal import REFUSALS
+from dataplane.core.port import reference
 
 
 class Command(BaseCommand):

@@ -19,7 +19,7 @@ from controlplane.cli import database, simulated, welcome
 from controlplane.cli.bootstrapping import Wanted, bootstrap
 from controlplane.configs.released import adopt_release
 from controlplane.settings import ENVIRONMENT
-from dataplane.core import route
+from dataplane.core.door import route
 from dataplane.door import raise_limit
 from dataplane.server import KEEP_ALIVE_S, GuardedProtocol
 from dataplane.settings import from_environment

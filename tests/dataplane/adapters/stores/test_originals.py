@@ -6,7 +6,6 @@ import pytest
 
 from dataplane.adapters.originals import Store
 from dataplane.adapters.stores import OffStore
-from dataplane.core.content import content_key
 from dataplane.core.effects import (
     Commit,
     Committed,
@@ -18,6 +17,7 @@ from dataplane.core.effects import (
     Scope,
     SessionView,
 )
+from dataplane.core.text.content import content_key
 from tests.dataplane.adapters.stores.builders import (
     ALICE,
     BOB,

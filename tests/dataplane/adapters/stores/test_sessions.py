@@ -7,7 +7,6 @@ import asyncio
 import pytest
 
 from dataplane.adapters.originals import Store
-from dataplane.core.content import content_key
 from dataplane.core.effects import (
     Commit,
     FrozenDecision,
@@ -15,6 +14,7 @@ from dataplane.core.effects import (
     Reach,
     Scope,
 )
+from dataplane.core.text.content import content_key
 from tests.dataplane.adapters.stores.builders import (
     ALICE,
     BOB,

@@ -13,8 +13,8 @@ import pytest
 from dataplane.adapters.originals import Cached
 from dataplane.adapters.stores import SqliteStore
 from dataplane.adapters.stores.sqlite_file import Durability, connect
-from dataplane.core.content import content_key
 from dataplane.core.effects import Found, Recalled, Refused, Scope
+from dataplane.core.text.content import content_key
 from dataplane.encryption import StoreEncryption
 from tests.dataplane.adapters.stores.builders import (
     ALICE,

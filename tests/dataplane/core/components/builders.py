@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from dataplane.core.content import Content
-from dataplane.core.declaration import MarkerMode
-from dataplane.core.expand.marker import SENTINEL, token
-from dataplane.core.turn import Offload, Rewrite, Step, ToolOutput, Turn
+from dataplane.core.port.declaration import MarkerMode
+from dataplane.core.port.turn import Offload, Rewrite, Step, ToolOutput, Turn
+from dataplane.core.text.content import Content
+from dataplane.core.text.marker import SENTINEL, token
 
 M = "\n".join(f"row {i:03d} value {i * i}" for i in range(1, 41))  # 01 §6.1
 M_MARKER = "<<cg:cd972f8e3307de8d>>"

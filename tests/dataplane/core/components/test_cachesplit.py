@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
+import json
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataplane.core.components.cachesplit import COMPONENT, SMALLEST_STABLE_BYTES, split_point
-from dataplane.core.declaration import Kind
+from dataplane.core.components.cachesplit import (
+    COMPONENT,
+    SMALLEST_STABLE_BYTES,
+    rewrite,
+    split_point,
+)
+from dataplane.core.port.declaration import Kind
+from dataplane.core.wire.decode import decode
+from dataplane.core.wire.message import Dialect
+from dataplane.core.wire.splice import splice
 
 HEADINGS = (
     "\nRecent commits:\n",
@@ -15,6 +26,9 @@ HEADINGS = (
     "\ngitStatus:",
     "\nHere is a snapshot of the current directory",
 )
+STABLE = "You are careful.\n" * 300  # more than 4096 bytes
+VOLATILE = "Recent commits:\nabc fix\n"
+MARK = {"type": "ephemeral"}
 
 
 def test_the_cut_is_behind_the_new_line_before_the_heading() -> None:
@@ -69,3 +83,78 @@ def test_both_halves_hold_text_and_concatenate_to_the_input(
 
 def test_it_takes_no_keys_and_decides_nothing_about_tool_outputs() -> None:
     assert (COMPONENT.kind, COMPONENT.config, COMPONENT.decide) == (Kind.ENVELOPE, None, None)
+
+
+def split(*blocks: Any, **members: Any) -> list[dict[str, Any]] | None:
+    """The system blocks after the split; None when there was none."""
+    body = json.dumps({"system": list(blocks), "messages": [], **members}).encode()
+    edits = rewrite(decode(Dialect.ANTHROPIC, body))
+    if not edits:
+        return None
+    found: list[dict[str, Any]] = json.loads(splice(body, edits))["system"]
+    return found
+
+
+def text(text: str, **more: Any) -> dict[str, Any]:
+    return {"type": "text", "text": text, **more}
+
+
+@pytest.mark.parametrize(
+    "block",
+    [
+        pytest.param(text(STABLE + VOLATILE), id="49-unmarked"),
+        pytest.param(text(STABLE + VOLATILE, cache_control=MARK), id="49-marked-last"),
+        pytest.param({"cache_control": MARK, **text(STABLE + VOLATILE)}, id="49-marked-first"),
+        pytest.param(
+            {"type": "text", "cachePoint": {}, "text": STABLE + VOLATILE}, id="49-cachepoint"
+        ),
+    ],
+)
+def test_the_halves_read_as_the_whole_and_only_the_stable_one_is_marked(block: Any) -> None:
+    halves = split(text("short"), block, text("after"))
+
+    assert halves is not None
+    assert [half.pop("text") for half in halves] == ["short", STABLE, VOLATILE, "after"]
+    assert halves[1] == {name: value for name, value in block.items() if name != "text"}
+    assert halves[2] == {"type": "text"}
+
+
+def test_the_first_block_that_has_a_split_point_is_split() -> None:
+    halves = split(text(STABLE + VOLATILE), text(STABLE + "Current branch: main"))
+
+    assert halves is not None
+    assert len(halves) == 3
+
+
+def test_a_block_with_nothing_but_text_and_mark_is_split_to_valid_json() -> None:
+    halves = split({"cache_control": MARK, "text": STABLE + VOLATILE})
+
+    assert halves == [{"cache_control": MARK, "text": STABLE}, {"text": VOLATILE}]
+
+
+@pytest.mark.parametrize(
+    "blocks",
+    [
+        pytest.param([], id="none"),
+        pytest.param([text(STABLE)], id="nothing-volatile"),
+        pytest.param([text("short\n" + VOLATILE)], id="49-head-too-small"),
+        pytest.param([{"type": "text"}], id="no-text"),
+        pytest.param([{"type": "text", "text": 5}], id="no-string"),
+        pytest.param(
+            [text(STABLE + VOLATILE, cache_control=MARK, cachePoint={})], id="two-kinds-of-mark"
+        ),
+    ],
+)
+def test_what_does_not_qualify_is_left_alone(blocks: list[Any]) -> None:
+    assert split(*blocks) is None
+
+
+@pytest.mark.parametrize("system", [b'"text"', b"null"])
+def test_a_system_prompt_that_is_no_list_is_left_alone(system: bytes) -> None:
+    body = b'{"messages":[],"system":' + system + b"}"
+
+    assert rewrite(decode(Dialect.ANTHROPIC, body)) == []
+
+
+def test_a_request_without_system_prompt_is_left_alone() -> None:
+    assert rewrite(decode(Dialect.ANTHROPIC, b'{"messages":[]}')) == []

@@ -20,10 +20,10 @@ from dataplane.core.components.collapse import (
     line_window,
     threshold_of,
 )
-from dataplane.core.content import Content
-from dataplane.core.expand.marker import carries_placeholder
-from dataplane.core.gates import CACHED_PREFIX, MARKER_OR_KEPT_VERBATIM, NON_TEXT_BLOCKS
-from dataplane.core.turn import Decline, Offload, Replay, Turn
+from dataplane.core.port.gates import CACHED_PREFIX, MARKER_OR_KEPT_VERBATIM, NON_TEXT_BLOCKS
+from dataplane.core.port.turn import Decline, Offload, Replay, Turn
+from dataplane.core.text.content import Content
+from dataplane.core.text.marker import carries_placeholder
 from tests.dataplane.core.components.builders import (
     HINT,
     PLAIN,

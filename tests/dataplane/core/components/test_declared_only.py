@@ -11,7 +11,7 @@ from dataplane.core.components import components
 from dataplane.core.config.check import check
 from dataplane.core.config.layers import Context
 from dataplane.core.config.problems import Problem
-from dataplane.core.declaration import Declaration
+from dataplane.core.port.declaration import Declaration
 
 ONLY_DECLARED = [one for one in components().values() if not one.available]
 

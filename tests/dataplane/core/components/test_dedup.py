@@ -13,9 +13,9 @@ from dataplane.core.components.dedup import (
     Config,
     decide,
 )
-from dataplane.core.content import Content
-from dataplane.core.gates import BELOW_MIN_TOKENS, MARKER_OR_KEPT_VERBATIM, NON_TEXT_BLOCKS
-from dataplane.core.turn import Decline, Offload, Turn
+from dataplane.core.port.gates import BELOW_MIN_TOKENS, MARKER_OR_KEPT_VERBATIM, NON_TEXT_BLOCKS
+from dataplane.core.port.turn import Decline, Offload, Turn
+from dataplane.core.text.content import Content
 from tests.dataplane.core.components.builders import (
     M_MARKER,
     PLAIN,

@@ -22,10 +22,10 @@ from dataplane.core.components.format import (
     decide,
     literal_pieces,
 )
-from dataplane.core.content import Content
-from dataplane.core.declaration import Gate
-from dataplane.core.gates import BELOW_MIN_TOKENS, NON_TEXT_BLOCKS
-from dataplane.core.turn import Decline, Rewrite, Turn
+from dataplane.core.port.gates import BELOW_MIN_TOKENS, NON_TEXT_BLOCKS
+from dataplane.core.port.signals import Gate
+from dataplane.core.port.turn import Decline, Rewrite, Turn
+from dataplane.core.text.content import Content
 from tests.dataplane.core.components.builders import PLAIN, only, output, outputs
 
 SMALL = Config(min_tokens=1)

@@ -10,15 +10,15 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dataplane.core.components.mask import COMPONENT, WITHIN_KEEP_RECENT, Config, decide, peek
-from dataplane.core.content import Content
-from dataplane.core.expand.marker import carries_placeholder
-from dataplane.core.gates import (
+from dataplane.core.port.gates import (
     BELOW_MIN_TOKENS,
     CACHED_PREFIX,
     MARKER_OR_KEPT_VERBATIM,
     NON_TEXT_BLOCKS,
 )
-from dataplane.core.turn import Decline, Replay, Turn
+from dataplane.core.port.turn import Decline, Replay, Turn
+from dataplane.core.text.content import Content
+from dataplane.core.text.marker import carries_placeholder
 from tests.dataplane.core.components.builders import (
     HINT,
     M_MARKER,

@@ -14,7 +14,7 @@ from dataplane.core.config.parse import parse
 from dataplane.core.config.problems import Problem
 from dataplane.core.config.source import Source
 from dataplane.core.config.tree import to_values
-from dataplane.core.declaration import Declaration, Kind, Refusal, key
+from dataplane.core.port.declaration import Declaration, Kind, Refusal, key
 
 CONTEXT = Context(components())
 # Every component as if this build could run it, for what is said of documents beyond that.

@@ -13,7 +13,7 @@ from dataplane.core.config.layers import Context, Layer
 from dataplane.core.config.presets import Preset
 from dataplane.core.config.problems import ConfigError
 from dataplane.core.config.wording import WORDINGS
-from dataplane.core.declaration import Declaration
+from dataplane.core.port.declaration import Declaration
 from tests.dataplane.core.config.catalogue import CODES
 from tests.dataplane.core.config.checking import CONTEXT, RUNNABLE, checked, place
 from tests.dataplane.core.config.raising import (

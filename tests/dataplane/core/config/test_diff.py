@@ -25,7 +25,7 @@ from dataplane.core.config.summary import (
     Summary,
     summarise,
 )
-from dataplane.core.money import Rates
+from dataplane.core.prices.money import Rates
 from tests.dataplane.core.config.checking import RUNNABLE, checked
 
 ROOT = registry(RUNNABLE.components)

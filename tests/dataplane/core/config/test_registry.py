@@ -12,7 +12,7 @@ from dataplane.core.components import by_name, components
 from dataplane.core.config.registry import Key, json_schema, leaves, registry
 from dataplane.core.config.resolve import Effective, value_at
 from dataplane.core.config.tree import pointer
-from dataplane.core.declaration import Declaration
+from dataplane.core.port.declaration import Declaration
 from tests.dataplane.core.config.checking import EVERYTHING, RUNNABLE, WIDE, checked
 
 ROOT = registry(components())

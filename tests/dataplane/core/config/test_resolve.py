@@ -20,8 +20,8 @@ from dataplane.core.config.parse import parse
 from dataplane.core.config.presets import BUILT_IN, Preset
 from dataplane.core.config.problems import ConfigError, DocumentRef
 from dataplane.core.config.resolve import Effective
-from dataplane.core.config.resource import Host
 from dataplane.core.config.tree import to_values
+from dataplane.core.resource import Host
 from tests.dataplane.core.config import raising, raising_together
 from tests.dataplane.core.config.checking import CONTEXT, EVERYTHING, RUNNABLE, WIDE, checked, codes
 

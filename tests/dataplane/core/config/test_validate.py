@@ -8,7 +8,7 @@ import pytest
 from dataplane.core.components import components
 from dataplane.core.config.check import check_document
 from dataplane.core.config.problems import MAX_PROBLEMS, ConfigError, OneOf, Range, Suggestion
-from dataplane.core.config.secrets import HIDDEN
+from dataplane.core.text.secrets import HIDDEN
 from tests.dataplane.core.config.checking import CONTEXT, WIDE, checked, codes, only, places
 
 

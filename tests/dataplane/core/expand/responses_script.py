@@ -9,7 +9,7 @@ from typing import Any
 from dataplane.core.expand.opening import open_relay
 from dataplane.core.expand.relay import Relay
 from dataplane.core.expand.terms import Terms
-from dataplane.core.expand.tool import EXPAND
+from dataplane.core.tools.tool import EXPAND
 from dataplane.core.wire.message import Dialect
 from tests.dataplane.core.expand.scripts import ID, Script, compact, data_of
 

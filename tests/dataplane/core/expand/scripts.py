@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from dataplane.core.expand.opening import open_relay
 from dataplane.core.expand.relay import Answer, Call, Deliver, Relay, ToolResult
-from dataplane.core.expand.tool import EXPAND, answer_text
+from dataplane.core.tools.tool import EXPAND, answer_text
 from dataplane.core.wire.message import Dialect
 
 ID = "91c9568c40c8d8d1"

@@ -9,7 +9,7 @@ import pytest
 from dataplane.core.expand import body as body_module
 from dataplane.core.expand.opening import open_relay
 from dataplane.core.expand.relay import Call, Relay
-from dataplane.core.expand.tool import EXPAND
+from dataplane.core.tools.tool import EXPAND
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.usage import Reading, Usage, total
 from tests.dataplane.core.expand.scripts import (

@@ -7,9 +7,9 @@ from typing import Any
 
 import pytest
 
-from dataplane.core import tokens
 from dataplane.core.expand.delivered import SAMPLE_CHARS
 from dataplane.core.expand.facts import Facts
+from dataplane.core.text import tokens
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.sse import SseParser
 from dataplane.core.wire.usage import Reading, RoundUsage, Usage

@@ -7,10 +7,10 @@ from typing import Any
 
 import pytest
 
-from dataplane.core.declaration import Event
 from dataplane.core.expand import fetched
 from dataplane.core.expand.relay import Deliver, Relay
-from dataplane.core.expand.tool import EXPAND
+from dataplane.core.port.signals import Event
+from dataplane.core.tools.tool import EXPAND
 from tests.dataplane.core.expand.responses_script import (
     DECLARED,
     Item,

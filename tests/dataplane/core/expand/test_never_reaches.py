@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 from dataplane.core.expand import endings
 from dataplane.core.expand.relay import Answer
-from dataplane.core.expand.tool import EXPAND, SIGN
+from dataplane.core.tools.tool import EXPAND, SIGN
 from tests.dataplane.core.expand import scripts
 from tests.dataplane.core.expand.scripts import ID, Played, Script, play
 from tests.dataplane.core.expand.turns import (

@@ -7,9 +7,9 @@ from collections import Counter
 import pytest
 
 from dataplane.core.effects import Found, Recall, Recalled, Scope
-from dataplane.core.expand import tool
 from dataplane.core.expand.recovery import Missed, Recovery
 from dataplane.core.expand.relay import Call
+from dataplane.core.tools import tool
 
 MARKER = "c9f0f895fb98ab91"
 

@@ -12,8 +12,8 @@ from dataplane.core.effects import Found, OpenTurn, Recall, Recalled, SessionVie
 from dataplane.core.exchange import Exchange
 from dataplane.core.expand import repair
 from dataplane.core.expand.repair import answered_calls
-from dataplane.core.expand.tool import ADJUDICATE_ANSWER
-from dataplane.core.plan import Plan
+from dataplane.core.serving.plan import Plan
+from dataplane.core.tools.tool import ADJUDICATE_ANSWER
 from dataplane.core.wire.decode import decode
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.spans import Span, elements

@@ -10,7 +10,7 @@ import pytest
 from dataplane.core.expand.opening import open_relay
 from dataplane.core.expand.relay import Relay
 from dataplane.core.expand.terms import Terms
-from dataplane.core.expand.tool import DECLARED, EXPAND
+from dataplane.core.tools.tool import DECLARED, EXPAND
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.usage import Usage
 from tests.dataplane.core.expand.scripts import ID, ORIGINAL, Script, compact, play

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from dataplane.core.expand.relay import Answer, Call
-from dataplane.core.expand.tool import ADJUDICATE, EXPAND
+from dataplane.core.tools.tool import ADJUDICATE, EXPAND
 from dataplane.core.wire.usage import Reading, RoundUsage, Usage
 from tests.dataplane.core.expand.scripts import (
     ID,

@@ -7,7 +7,7 @@ import json
 import pytest
 
 from dataplane.core.expand.relay import Call
-from dataplane.core.expand.tool import EXPAND
+from dataplane.core.tools.tool import EXPAND
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.usage import Reading, Usage
 from tests.dataplane.core.expand.scripts import (

@@ -10,7 +10,7 @@ import openai
 import pytest
 
 from dataplane.core.expand.relay import Call
-from dataplane.core.expand.tool import EXPAND
+from dataplane.core.tools.tool import EXPAND
 from dataplane.core.wire.usage import Usage
 from tests.dataplane.core.expand import responses_script as scripted
 from tests.dataplane.core.expand.responses_script import (

@@ -6,7 +6,7 @@ import pytest
 
 from dataplane.core.expand.stream import MAX_RETAINED_BYTES
 from dataplane.core.expand.stream_anthropic import BROKEN_OFF
-from dataplane.core.expand.tool import EXPAND
+from dataplane.core.tools.tool import EXPAND
 from dataplane.core.wire.usage import Usage
 from tests.dataplane.core.expand.scripts import (
     Script,

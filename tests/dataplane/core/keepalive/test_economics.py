@@ -8,9 +8,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataplane.core.config.resource import ModelPrice
 from dataplane.core.keepalive.economics import break_even, projected_usd, rescue_usd
-from dataplane.core.money import Rates, rates_of
+from dataplane.core.prices.money import Rates, rates_of
+from dataplane.core.resource import ModelPrice
 from dataplane.core.wire.usage import Usage
 
 RATES = rates_of(ModelPrice(input="3", cache_read="0.30", cache_write_5m="3.75", output="15"))

@@ -10,13 +10,13 @@ import msgspec
 import pytest
 
 from dataplane.core.config.document import Cache
-from dataplane.core.config.resource import ModelPrice
-from dataplane.core.declaration import Gate
 from dataplane.core.effects import OpenTurn, PastTurn, Scope
 from dataplane.core.keepalive import gates
 from dataplane.core.keepalive.gates import Ended, closed_gate
 from dataplane.core.keepalive.ping import ping_body
-from dataplane.core.money import rates_of
+from dataplane.core.port.signals import Gate
+from dataplane.core.prices.money import rates_of
+from dataplane.core.resource import ModelPrice
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.spans import Member, UnparseableError, outline
 from dataplane.core.wire.usage import Usage

@@ -10,8 +10,9 @@ import pytest
 from dataplane.core.components import collapse, dedup, mask
 from dataplane.core.components import format as lossless
 from dataplane.core.effects import SessionView
-from dataplane.core.pipeline import PipelineStep, run
-from dataplane.core.run import Conditions
+from dataplane.core.pipeline.loop import run
+from dataplane.core.pipeline.run import Conditions
+from dataplane.core.port.declaration import PipelineStep
 from dataplane.core.wire.calls import DIRECT, UNKNOWN
 from dataplane.core.wire.decode import decode
 from dataplane.core.wire.message import Conversation, Dialect, Message, Role

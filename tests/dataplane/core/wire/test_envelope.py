@@ -1,18 +1,16 @@
-"""Edits outside the messages (03 §4.2; 01 §2.18 and 6.12)."""
+"""Edits outside the messages (03 §4.2)."""
 
 from __future__ import annotations
 
 import json
-from typing import Any
 
 import pytest
 
-from dataplane.core.expand.tool import Declared
 from dataplane.core.wire.decode import decode
 from dataplane.core.wire.envelope import (
+    Declared,
     declare_tool,
     in_container,
-    split_volatile_tail,
     withdraw_tool,
 )
 from dataplane.core.wire.message import Dialect
@@ -20,9 +18,6 @@ from dataplane.core.wire.splice import splice
 
 TOOL = b'{"name":"context_guru_expand"}'
 ENTRY = b'{"type":"function","name":"context_guru_expand"}'
-STABLE = "You are careful.\n" * 300  # more than 4096 bytes
-VOLATILE = "Recent commits:\nabc fix\n"
-MARK = {"type": "ephemeral"}
 
 
 def declared(body: bytes) -> bytes:
@@ -112,78 +107,3 @@ def test_a_container_is_named_and_what_is_asked_of_it_stays(body: bytes, result:
 def test_a_tool_that_nobody_put_there_is_not_taken() -> None:
     for body in (b'{"messages":[]}', b'{"tools":null}', b'{"tools":[{"name":"a"}]}'):
         assert withdraw_tool(body, Declared(TOOL, ENTRY)) == body
-
-
-def split(*blocks: Any, **members: Any) -> list[dict[str, Any]] | None:
-    """The system blocks after the split; None when there was none."""
-    body = json.dumps({"system": list(blocks), "messages": [], **members}).encode()
-    edit = split_volatile_tail(decode(Dialect.ANTHROPIC, body))
-    if edit is None:
-        return None
-    found: list[dict[str, Any]] = json.loads(splice(body, [edit]))["system"]
-    return found
-
-
-def text(text: str, **more: Any) -> dict[str, Any]:
-    return {"type": "text", "text": text, **more}
-
-
-@pytest.mark.parametrize(
-    "block",
-    [
-        pytest.param(text(STABLE + VOLATILE), id="49-unmarked"),
-        pytest.param(text(STABLE + VOLATILE, cache_control=MARK), id="49-marked-last"),
-        pytest.param({"cache_control": MARK, **text(STABLE + VOLATILE)}, id="49-marked-first"),
-        pytest.param(
-            {"type": "text", "cachePoint": {}, "text": STABLE + VOLATILE}, id="49-cachepoint"
-        ),
-    ],
-)
-def test_the_halves_read_as_the_whole_and_only_the_stable_one_is_marked(block: Any) -> None:
-    halves = split(text("short"), block, text("after"))
-
-    assert halves is not None
-    assert [half.pop("text") for half in halves] == ["short", STABLE, VOLATILE, "after"]
-    assert halves[1] == {name: value for name, value in block.items() if name != "text"}
-    assert halves[2] == {"type": "text"}
-
-
-def test_the_first_block_that_has_a_split_point_is_split() -> None:
-    halves = split(text(STABLE + VOLATILE), text(STABLE + "Current branch: main"))
-
-    assert halves is not None
-    assert len(halves) == 3
-
-
-def test_a_block_with_nothing_but_text_and_mark_is_split_to_valid_json() -> None:
-    halves = split({"cache_control": MARK, "text": STABLE + VOLATILE})
-
-    assert halves == [{"cache_control": MARK, "text": STABLE}, {"text": VOLATILE}]
-
-
-@pytest.mark.parametrize(
-    "blocks",
-    [
-        pytest.param([], id="none"),
-        pytest.param([text(STABLE)], id="nothing-volatile"),
-        pytest.param([text("short\n" + VOLATILE)], id="49-head-too-small"),
-        pytest.param([{"type": "text"}], id="no-text"),
-        pytest.param([{"type": "text", "text": 5}], id="no-string"),
-        pytest.param(
-            [text(STABLE + VOLATILE, cache_control=MARK, cachePoint={})], id="two-kinds-of-mark"
-        ),
-    ],
-)
-def test_what_does_not_qualify_is_left_alone(blocks: list[Any]) -> None:
-    assert split(*blocks) is None
-
-
-@pytest.mark.parametrize("system", [b'"text"', b"null"])
-def test_a_system_prompt_that_is_no_list_is_left_alone(system: bytes) -> None:
-    body = b'{"messages":[],"system":' + system + b"}"
-
-    assert split_volatile_tail(decode(Dialect.ANTHROPIC, body)) is None
-
-
-def test_a_request_without_system_prompt_is_left_alone() -> None:
-    assert split_volatile_tail(decode(Dialect.ANTHROPIC, b'{"messages":[]}')) is None

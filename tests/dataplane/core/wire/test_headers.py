@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from dataplane.core.credential import CredentialPlan
-from dataplane.core.identity import foreign_slots
-from dataplane.core.wire.headers import client_headers, upstream_headers
+from dataplane.core.door.credential import CredentialPlan
+from dataplane.core.door.headers import client_headers, upstream_headers
+from dataplane.core.door.identity import foreign_slots
 
 KEY = b"cg_live_AAAAAAAAAAAAAAAAAAAAAAAAAA"
 

@@ -11,8 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataplane.core import content
-from dataplane.core.expand import marker
+from dataplane.core.text import content, marker
 from dataplane.core.wire import pieces, spans
 
 IDS = r"[A-Za-z0-9_-]{1,64}"

@@ -6,7 +6,7 @@ import json
 
 import pytest
 
-from dataplane.core.wire.refusal import REFUSALS, body_of, headers_of
+from dataplane.core.door.refusal import REFUSALS, body_of, headers_of
 
 TABLE = """
 no_token 401 authentication_error no auth

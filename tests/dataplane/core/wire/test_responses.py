@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from dataplane.core.session import derived_id
+from dataplane.core.session.naming import derived_id
 from dataplane.core.wire import responses
 from dataplane.core.wire.decode import NoMessagesError, decode
 from dataplane.core.wire.message import Conversation, Dialect, Role
