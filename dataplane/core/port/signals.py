@@ -1,6 +1,6 @@
 """The two kinds of names that are counted: why something was left alone, and what was done.
 
-Source: 01-components.md 1.4; 07-house-style.md section 5.
+Source: 01-components.md 1.4; 07-house-style.md 5.
 """
 
 from __future__ import annotations
