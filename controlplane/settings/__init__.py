@@ -58,8 +58,8 @@ MIDDLEWARE = [
     "django.middleware.csrf.CsrfViewMiddleware",
     "django.contrib.auth.middleware.AuthenticationMiddleware",
     "controlplane.arrivals.SignedInMachines",
-    "controlplane.ui.second_factor.FirstEnrol",
-    "controlplane.ui.which_tenant.WhichTenant",
+    "controlplane.ui.accounts.second_factor.FirstEnrol",
+    "controlplane.ui.tenants.which_tenant.WhichTenant",
     "django.contrib.messages.middleware.MessageMiddleware",
     "controlplane.spreading.ChangesReachNodes",
     "django.middleware.clickjacking.XFrameOptionsMiddleware",
@@ -89,7 +89,7 @@ TEMPLATES: list[dict[str, Any]] = [
     }
 ]
 
-FORM_RENDERER = "controlplane.ui.form_rendering.FieldsAsDesigned"
+FORM_RENDERER = "controlplane.ui.frame.forms.FieldsAsDesigned"
 
 DATABASES: dict[str, dict[str, Any]] = databases.both(ENVIRONMENT)
 DATABASE_ROUTERS = ["controlplane.databases.ByAppLabel"]

@@ -1,35 +1,15 @@
-"""The pages (04-controlplane-and-dashboard.md 5)."""
+"""The pages (04 §5): each room has addresses of its own."""
 
 from __future__ import annotations
 
-from django.urls import path
-
-from controlplane.ui import (
-    account_urls,
-    component_list,
-    component_page,
-    config_urls,
-    overview,
-    signin,
-    tenants,
-    watch_urls,
-)
+from controlplane.ui.accounts.urls import urlpatterns as accounts
+from controlplane.ui.alarms.urls import urlpatterns as alarms
+from controlplane.ui.configs.urls import urlpatterns as configs
+from controlplane.ui.deployment.urls import urlpatterns as deployment
+from controlplane.ui.presets.urls import urlpatterns as presets
+from controlplane.ui.tenants.urls import urlpatterns as tenants
+from controlplane.ui.watch.urls import urlpatterns as watch
 
 app_name = "ui"
 
-urlpatterns = [
-    *account_urls.urlpatterns,
-    *config_urls.urlpatterns,
-    *watch_urls.urlpatterns,
-    path("", overview.overview, name="overview"),
-    path("components", component_list.component_list, name="components"),
-    path("components/<str:name>", component_page.component_page, name="component"),
-    path("login", signin.sign_in, name="login"),
-    path("login/code", signin.give_code, name="login-code"),
-    path("logout", signin.sign_out, name="logout"),
-    path("theme", signin.choose_theme, name="theme"),
-    path("tenants", tenants.tenants, name="tenants"),
-    path("tenants/<slug:slug>", tenants.tenant, name="tenant"),
-    path("tenants/<slug:slug>/limits", tenants.set_limits, name="limits"),
-    path("tenants/<slug:slug>/upstreams", tenants.choose_upstream, name="upstreams"),
-]
+urlpatterns = [*accounts, *tenants, *deployment, *configs, *presets, *watch, *alarms]

@@ -9,7 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from controlplane.ui.snippets import clients
+from controlplane.ui.tenants.snippets import clients
 from tests import house
 
 PROGRAMS = house.ROOT / ".venv/agents/node_modules/.bin"

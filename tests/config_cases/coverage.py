@@ -72,7 +72,7 @@ TESTED: dict[str, tuple[str, ...]] = {
     "K-07": (
         f"{API}/test_documents.py::test_a_save_without_a_state_or_on_an_old_one_is_refused",
         f"{API}/test_checks.py::test_a_preset_is_cloned_saved_promoted_and_rolled_back",
-        f"{UI}/test_config_text.py::"
+        f"{UI}/configs/test_text.py::"
         "test_a_save_that_comes_too_late_shows_three_texts_and_brings_them_together",
         f"{CONFIGS}/test_field_cases.py::"
         "test_case_k_07_a_rollback_based_on_an_older_state_loses_nothing",
@@ -94,10 +94,10 @@ TESTED: dict[str, tuple[str, ...]] = {
     ),
     "K-19": (
         f"{CORE}/test_overrides.py::test_nothing_is_honoured_without_the_policy",
-        f"{UI}/test_config_history.py::test_the_effective_view_says_where_each_value_comes_from",
-        f"{UI}/test_config_history.py::"
+        f"{UI}/configs/test_history.py::test_the_effective_view_says_where_each_value_comes_from",
+        f"{UI}/configs/test_history.py::"
         "test_case_k_19_the_effective_view_names_the_environment_that_wins",
-        f"{UI}/test_config_history.py::test_case_k_19_a_save_names_what_overrides_it",
+        f"{UI}/configs/test_history.py::test_case_k_19_a_save_names_what_overrides_it",
         f"{API}/test_documents.py::test_case_k_19_a_save_answers_with_what_overrides_it",
         "tests/controlplane/cli/test_headrace.py::"
         "test_case_k_19_a_plan_and_a_check_warn_of_what_overrides_them",

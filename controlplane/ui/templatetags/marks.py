@@ -10,7 +10,7 @@ from django.templatetags.static import static
 from django.utils.html import escape, format_html, format_html_join
 from django.utils.safestring import SafeString, mark_safe
 
-from controlplane.ui.charts import Chart
+from controlplane.ui.watch.charts import Chart
 
 register = template.Library()
 DAYS_FROM_STEP_S = 900  # such steps make up more than a day, so their times need one

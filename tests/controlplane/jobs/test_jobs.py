@@ -19,7 +19,7 @@ from controlplane.jobs.models import JobRun
 from controlplane.jobs.queries import JobRow, job_rows
 from controlplane.jobs.registry import Job
 from controlplane.jobs.runner import Runner
-from controlplane.ui import system_rows
+from controlplane.ui.deployment import system_rows
 from tests.patience import PATIENCE_S
 
 pytestmark = pytest.mark.django_db

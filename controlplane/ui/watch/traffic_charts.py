@@ -1,0 +1,151 @@
+"""Requests and tokens over time, beside the figures of the Overview (04 §5.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from decimal import Decimal
+
+from controlplane.figures import numerals
+from controlplane.telemetry.queries import TrafficPoint, Window, series
+from controlplane.ui.watch.backdrop import marks, observed
+from controlplane.ui.watch.charts import Chart, Column, rows_of
+from controlplane.ui.watch.looks import Look
+
+TOPIC = "overview"
+REQUESTS, TOKENS, MONEY = "traffic", "tokens", "usd"
+NET = "net_millionths"  # of a dollar: a stream carries whole numbers
+PER_USD = 1_000_000
+NAMES = {
+    REQUESTS: {"shaped": "through the pipeline", "untouched": "passed as they came"},
+    TOKENS: {"tokens_before": "sent by agents", "tokens_after": "sent to providers"},
+    MONEY: {NET: "net, USD"},
+}
+MINUTE_S = 60
+Values = Mapping[str, Mapping[str, int]]
+
+
+def values_of(point: TrafficPoint) -> Values:
+    """What one step adds to each chart, by series."""
+    found = point.values
+    return {
+        REQUESTS: {
+            "shaped": found["shaped"],
+            "untouched": max(0, found["requests"] - found["shaped"]),
+        },
+        TOKENS: {name: found[name] for name in NAMES[TOKENS]},
+        MONEY: {NET: int((point.saved_usd or 0) * PER_USD)},
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class TrafficCharts:
+    """rate: "12.8 per min over 5 min"."""
+
+    requests: Chart
+    tokens: Chart
+    net: Chart
+    rate: str
+
+
+def traffic_charts(look: Look) -> TrafficCharts:
+    _, points = series(look.reach, look.window, tenant=look.tenant)
+    requests, tokens, net = (_placed(look.window, points, name) for name in NAMES)
+    every = [sum(step) for step in zip(*requests.values(), strict=True)]
+    seen, happened = observed(look.window), marks(look)
+    return TrafficCharts(
+        replace(_requests(look, requests, seen), marks=happened),
+        replace(_tokens(look, tokens, seen), marks=happened),
+        replace(_net(look, net, seen), marks=happened),
+        _rate(every, look.window.step_s),
+    )
+
+
+Series = Mapping[str, Sequence[int]]
+
+
+def _requests(look: Look, found: Series, seen: Sequence[bool]) -> Chart:
+    total = numerals.count(sum(sum(values) for values in found.values()))
+    columns = _columns(found, NAMES[REQUESTS])
+    return Chart(
+        name="requests-chart",
+        kind="stack",
+        unit=REQUESTS,
+        step_s=look.window.step_s,
+        columns=columns,
+        rows=rows_of(columns, found, look.window.steps, seen),
+        total=str(total),
+        finding=f"requests in {look.words}",
+        label=f"Requests over {look.words}: {total}.",
+        caption="Requests",
+    )
+
+
+def _tokens(look: Look, found: Series, seen: Sequence[bool]) -> Chart:
+    before, after = (sum(found[name]) for name in NAMES[TOKENS])
+    columns = _columns(found, NAMES[TOKENS])
+    return Chart(
+        name="tokens-chart",
+        kind="lines",
+        unit=TOKENS,
+        step_s=look.window.step_s,
+        columns=columns,
+        rows=rows_of(columns, found, look.window.steps, seen),
+        total=str(numerals.share(before - after, before)) if before else "",
+        finding="fewer tokens sent than arrived" if before else "No tokens in this window.",
+        label=f"Tokens over {look.words}: {numerals.count(before)} sent by agents, "
+        f"{numerals.count(after)} sent to providers.",
+        caption="Tokens",
+    )
+
+
+def _net(look: Look, found: Series, seen: Sequence[bool]) -> Chart:
+    millionths = sum(found[NET])
+    total = numerals.change_usd(Decimal(millionths) / PER_USD)
+    columns = _columns(found, NAMES[MONEY])
+    return Chart(
+        name="net-chart",
+        kind="running",
+        unit=MONEY,
+        step_s=look.window.step_s,
+        columns=columns,
+        rows=rows_of(columns, found, look.window.steps, seen, _dollars),
+        total=str(total),
+        finding=f"in {look.words}, of requests that have a price",
+        label=f"Net saving over {look.words}: {total}.",
+        caption="Net saving",
+    )
+
+
+def _dollars(millionths: int) -> str:
+    return f"{Decimal(millionths) / PER_USD:.6f}"
+
+
+def _columns(found: Series, names: Mapping[str, str]) -> tuple[Column, ...]:
+    return tuple(
+        Column(key, words, place, sum(found[key]))
+        for place, (key, words) in enumerate(names.items(), start=1)
+    )
+
+
+def _placed(window: Window, points: Sequence[TrafficPoint], chart: str) -> dict[str, list[int]]:
+    steps = window.steps
+    found = {name: [0] * len(steps) for name in NAMES[chart]}
+    for point in points:
+        place = steps.index(point.at)
+        for name, value in values_of(point)[chart].items():
+            found[name][place] = value
+    return found
+
+
+RATE_S = 300
+
+
+def _rate(every: Sequence[int], step_s: int) -> str:
+    """Of the last minutes, the running step left out."""
+    steps = max(1, RATE_S // step_s)
+    lately = every[-steps - 1 : -1]
+    if not lately:
+        return ""
+    per_minute = sum(lately) * MINUTE_S / (len(lately) * step_s)
+    return f"{per_minute:.1f} per min over {numerals.span(len(lately) * step_s)}"

@@ -1,0 +1,284 @@
+"""Rows of the Overview: formatted once, and a word wherever nothing was observed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from controlplane.figures import tiles
+from controlplane.figures.merging import merged
+from controlplane.figures.safety import safety
+from controlplane.ui.watch.component_rows import component_rows
+from controlplane.ui.watch.money_rows import money, money_note, waterfall
+from dataplane.core.components import components
+from tests.fakes.node import NOTHING, busy
+
+TILES: tuple[Callable[[Mapping[str, object]], tuple[tiles.Tile, ...]], ...] = (
+    tiles.volume,
+    tiles.savings,
+)
+
+
+def shown(found: tuple[tiles.Tile, ...]) -> dict[str, str]:
+    return {tile.label: str(tile.figure).replace("\u00a0", " ") for tile in found}
+
+
+def test_volume_counts_every_request_and_says_how_many_were_shaped() -> None:
+    counted = tiles.volume(busy())
+
+    assert shown(counted)["Requests"] == "18,402"
+    assert counted[0].sub == "16,204 through the pipeline"
+
+
+def test_savings_keep_unique_net_and_gross_apart() -> None:
+    assert shown(tiles.savings(busy())) == {
+        "Unique": "17.4 M",
+        "Net of restores": "227 M",
+        "Gross": "227 M",
+        "Gross ÷ unique": "13.0 \N{MULTIPLICATION SIGN}",
+    }
+
+
+def test_what_was_only_observed_is_a_sentence_of_its_own() -> None:
+    observed = {
+        "observe_hypothetical_requests": 12,
+        "actual_baseline_tokens": 40_000,
+        "potential_saved_tokens": 10_000,
+    }
+
+    assert tiles.projection(busy()) == ""
+    assert tiles.projection(observed).replace("\u00a0", " ") == (
+        "mode observe: 12 requests measured and sent unchanged; "
+        "sync would have left out 10,000 tokens (25.0 %)"
+    )
+
+
+def test_observations_that_were_dropped_make_the_projection_a_lower_bound() -> None:
+    observed = {
+        "observe_hypothetical_requests": 12,
+        "actual_baseline_tokens": 40_000,
+        "potential_saved_tokens": 10_000,
+        "observe_dropped": 2,
+        "observe_abandoned": 1,
+    }
+
+    assert tiles.projection(observed).replace("\u00a0", " ") == (
+        "mode observe: 12 requests measured and sent unchanged; "
+        "sync would have left out at least 10,000 tokens (25.0 %); "
+        "3 more requests could not be measured"
+    )
+    assert tiles.projection({"observe_dropped": 1}).replace("\u00a0", " ") == (
+        "mode observe: 1 request could not be measured"
+    )
+
+
+def test_more_given_back_than_saved_is_said_and_never_looks_good() -> None:
+    net = tiles.savings(busy(adjusted_saved=-4_310))[1]
+
+    assert (str(net.figure), net.sub, net.tone) == (
+        "\N{MINUS SIGN}4,310",
+        "more given back than saved",
+        "is-alarm",
+    )
+
+
+@given(key=st.sampled_from(sorted(busy())))
+def test_a_figure_that_is_missing_is_never_shown_as_a_number(key: str) -> None:
+    for stats in ({}, {key: None}):
+        figures_shown = [
+            *(tile.figure for build in TILES for tile in build(stats)),
+            *(tile.figure for tile in safety(stats).tiles),
+            *(row.tokens for row in tiles.billed_tiers(stats)),
+            *(row.share for row in tiles.billed_tiers(stats)),
+            *(row.mean for row in tiles.latency(stats)),
+            *(row.figure for row in money(stats)),
+        ]
+
+        assert all(figure.is_word for figure in figures_shown)
+
+
+def test_an_hour_long_write_is_not_counted_twice_among_the_tiers() -> None:
+    tiers = {row.name: str(row.tokens) for row in tiles.billed_tiers(busy())}
+
+    assert tiers["Cache write, 5 min"] == "88.6\u00a0M"
+    assert tiers["Cache write, 1 h"] == "8.20\u00a0M"
+    assert str(tiles.billed_total(busy())) == "1.22\u00a0G"
+
+
+def test_what_nobody_could_price_is_unknown_and_the_page_says_why() -> None:
+    stats = busy(billed_usd=None, unpriced_requests=1)
+    baseline, billed, own, net = money(stats)
+
+    assert [str(row.figure) for row in (baseline, billed, net)] == ["unknown"] * 3
+    assert billed.note == "(1\u00a0request without a price not included)"
+    assert str(own.figure) == "$0.00"
+    assert "on the price card" in money_note(stats)
+    assert waterfall(stats) == ()
+
+
+def test_a_net_below_zero_is_worded_as_a_cost() -> None:
+    net = money(busy(baseline_usd="607.18"))[-1]
+
+    assert (str(net.figure), net.note, net.is_loss) == (
+        "\N{MINUS SIGN}$4.10",
+        "costs more than it saves",
+        True,
+    )
+
+
+def test_pings_are_a_step_of_their_own_and_no_loss_of_compaction() -> None:
+    kept = {"pings": 2, "rescues": 1, "net_usd": "-0.0100"}
+    steps = waterfall(busy(baseline_usd="0.1000", billed_usd="0.1000", keepalive=kept))
+
+    assert [(step.name, str(step.figure).replace("\u00a0", " ")) for step in steps] == [
+        ("Compaction", "+$0.0100"),
+        ("Keep-alive", "\N{MINUS SIGN}$0.0100"),
+        ("Own model spend", "$0.00"),
+        ("Net", "$0.00"),
+    ]
+    assert (steps[1].note.replace("\u00a0", " "), steps[1].look) == ("2 pings, 1 rescue", "is-cost")
+    assert (steps[1].x, steps[1].width) == ("0.00", "100.00")
+
+
+def test_the_waterfall_leads_from_what_was_spared_to_what_is_left_of_it() -> None:
+    spent = {"llm_calls": 258, "extract": {"extraction_cost_usd": "6.12"}}
+    steps = waterfall(busy(baseline_usd="696.67", **spent))
+
+    assert [(step.name, str(step.figure), step.x, step.width) for step in steps] == [
+        ("Compaction", "+$85.39", "0", "100.00"),
+        ("Own model spend", "\N{MINUS SIGN}$6.12", "92.83", "7.17"),
+        ("Net", "+$79.27", "0", "92.83"),
+    ]
+    assert steps[-1].note == "11.4\u00a0% of the baseline"
+
+
+def test_reasons_for_leaving_a_request_alone_are_shares_of_all_requests() -> None:
+    rows = tiles.not_compacted(busy())
+
+    assert [(row.name, str(row.requests), str(row.share)) for row in rows] == [
+        ("Tenant in observe mode", "2,073", "11.3\u00a0%"),
+        ("Body could not be read", "7", "<\u00a00.1\u00a0%"),
+    ]
+
+
+def test_a_mean_over_nothing_is_no_data_and_one_that_was_not_kept_is_unknown() -> None:
+    stats = busy(sse_buffered=3)
+
+    assert {row.name: str(row.mean) for row in tiles.latency(stats)} == {
+        "First byte, streamed": "1.1\u00a0s",
+        "Last byte, buffered": "unknown",
+    }
+    assert {str(row.mean) for row in tiles.latency(NOTHING)} == {"no data"}
+
+
+def test_a_component_row_keeps_gates_and_events_apart_and_explains_them() -> None:
+    (row,) = component_rows(busy(), tuple(components().values()))
+
+    assert [(gate.name, str(gate.times)) for gate in row.gates] == [
+        ("below_min_tokens", "40,213"),
+        ("cached_prefix", "12,030"),
+    ]
+    assert all(gate.meaning for gate in row.gates)
+    assert [event.name for event in row.events] == ["sweep_dropped"]
+    assert (row.verdict.word, str(row.each_run)) == ("acted", "3.2\u00a0ms")
+    assert row.acted_how == "1,220 new, 7,900 replayed"
+
+
+def test_a_component_without_a_verdict_says_no_data() -> None:
+    (row,) = component_rows({"components": {"mask": {}}})
+
+    assert row.verdict.word == "no data"
+    assert row.runs.is_word
+    assert row.each_run.is_word
+
+
+@pytest.mark.parametrize(
+    ("stats", "state", "verdict"),
+    [
+        pytest.param(None, "unknown", "Loss is unknown", id="no node"),
+        pytest.param(NOTHING, "unknown", "Nothing observed yet", id="no traffic"),
+        pytest.param({"requests": 3}, "unknown", "Loss is unknown", id="not reported"),
+        pytest.param(busy(), "calm", "Nothing lost", id="calm"),
+        pytest.param(busy(expand_unresolved_missing=1), "lost", "1 original lost", id="one"),
+        pytest.param(busy(stash_missing=3), "lost", "3 originals lost", id="on replay"),
+        pytest.param(
+            NOTHING | {"expand_unresolved_missing": 2},
+            "lost",
+            "2 originals lost",
+            id="lost before traffic",
+        ),
+    ],
+)
+def test_the_safety_strip_says_calm_only_where_loss_was_looked_for(
+    stats: Mapping[str, object] | None, state: str, verdict: str
+) -> None:
+    strip = safety(stats)
+
+    assert (strip.state, strip.verdict) == (state, verdict)
+
+
+@pytest.mark.parametrize(
+    ("expands", "basis"),
+    [
+        (0, "No agent has asked for an original back yet; every marker sent is held."),
+        (1, "The one expand so far found its original."),
+        (214, "Every one of 214 expands found its original."),
+    ],
+)
+def test_nothing_lost_says_what_it_rests_on(expands: int, basis: str) -> None:
+    assert safety(busy(bounces=expands)).basis == basis
+
+
+def test_a_loss_names_its_cause() -> None:
+    stats = busy(
+        expand_unresolved_missing=3, expand_unresolved_missing_by={"expired": 2, "lost": 1}
+    )
+
+    assert "Of them, 2 expired too early: keep originals longer; 1 no longer" in safety(stats).basis
+    assert "Of them" not in safety(busy(expand_unresolved_missing=1)).basis
+
+
+def test_declined_removals_and_invented_handles_are_not_a_loss() -> None:
+    assert safety(busy(stash_refused=14, expand_unresolved_malformed=3)).state == "calm"
+
+
+COUNTERS = st.fixed_dictionaries(
+    {
+        "requests": st.integers(1, 10**6),
+        "saved_tokens": st.integers(0, 10**9),
+        "billed_usd": st.decimals(0, 10**6, places=4).map(str),
+        "components": st.fixed_dictionaries(
+            {"mask": st.fixed_dictionaries({"runs": st.integers(0)})}
+        ),
+    }
+)
+
+
+@given(several=st.lists(COUNTERS, min_size=1, max_size=4))
+def test_the_sum_of_several_tenants_does_not_depend_on_their_order(
+    several: list[dict[str, Any]],
+) -> None:
+    total = merged(several)
+
+    assert total == merged(reversed(several))
+    assert total["requests"] == sum(stats["requests"] for stats in several)
+
+
+def test_one_unpriced_tenant_makes_the_dollars_of_all_unknown() -> None:
+    assert merged([busy(), busy(billed_usd=None)])["billed_usd"] is None
+
+
+def test_a_tenant_without_traffic_does_not_make_the_dollars_unknown() -> None:
+    assert merged([NOTHING, busy()])["billed_usd"] == "611.28"
+
+
+def test_a_sum_leaves_out_means_and_keeps_facts_about_the_node() -> None:
+    total = merged([busy(), busy()])
+
+    assert "cg_added_ms_avg" not in total
+    assert total["uptime_s"] == 40
+    assert total["node"] == "node-a"
