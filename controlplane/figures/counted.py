@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from controlplane.accounts.scopes import Scope
-from controlplane.figures.tiles import Stats
+from controlplane.figures.stats import Stats
 from controlplane.telemetry.queries import (
     ComponentFigures,
     Coverage,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from decimal import Decimal
 
-from controlplane.figures.tiles import Stats, all_requests
+from controlplane.figures.stats import Stats, all_requests
 
 # Facts about the node, the same for each of its tenants.
 NOT_ADDED = frozenset(

@@ -9,7 +9,8 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from controlplane.figures import numerals
-from controlplane.figures.tiles import About, Stats, Tile, all_requests, part, whole
+from controlplane.figures.stats import Stats, all_requests, part, whole
+from controlplane.figures.tiles import About, Tile
 
 State = Literal["calm", "lost", "unknown"]
 

@@ -13,7 +13,7 @@ from controlplane.accounts.models import Membership, Tenant, User
 from controlplane.accounts.problems import AmbiguousNameError
 from controlplane.accounts.queries import visible_tenants
 from controlplane.figures.merging import merged
-from controlplane.figures.tiles import Stats
+from controlplane.figures.stats import Stats
 from controlplane.fleet import running
 
 ALL_TENANTS = "All tenants"

@@ -9,6 +9,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from controlplane.figures.component import CANDIDATES, DID, EVENTS, REQUESTS, leaves
+from controlplane.figures.overview import TOPIC as OVERVIEW
+from controlplane.figures.overview import leaves as overview_leaves
+from controlplane.figures.overview import shown_of, values_of
 from controlplane.figures.scope import scope_of
 from controlplane.live.messages import Frame, Message, framed
 from controlplane.live.subscriber import View
@@ -22,12 +26,6 @@ from controlplane.telemetry.queries import (
     signal_series,
 )
 from controlplane.telemetry.queries.components import EVENT, GATE
-from controlplane.ui.watch.gate_charts import CANDIDATES, DID, EVENTS, REQUESTS
-from controlplane.ui.watch.gate_rows import leaves
-from controlplane.ui.watch.overview import leaves as overview_leaves
-from controlplane.ui.watch.overview import shown_of
-from controlplane.ui.watch.traffic_charts import TOPIC as OVERVIEW
-from controlplane.ui.watch.traffic_charts import values_of
 
 COMPONENT = "component."
 MOST_BUCKETS = 30  # of one look; further back the page is read anew

@@ -12,7 +12,7 @@ from django.utils import timezone
 from controlplane.accounts.models import Invitation, Membership, Organisation, User
 from controlplane.accounts.queries import members_of, open_invitations
 from controlplane.accounts.scopes import Scope
-from controlplane.ui.watch.component_rows import Verdict
+from controlplane.ui.frame.verdicts import Verdict
 
 ACTIVE = Verdict("active", "ok", "ok")
 DISABLED = Verdict("disabled", "pause", "watch")

@@ -10,8 +10,8 @@ from django.utils import timezone
 
 from controlplane.accounts.models import ApiToken
 from controlplane.ui.accounts.token_forms import is_every_scope
-from controlplane.ui.tenants.key_rows import EXPIRED, LIVE, REVOKED
-from controlplane.ui.watch.component_rows import Verdict
+from controlplane.ui.frame.credentials import EXPIRED, LIVE, REVOKED
+from controlplane.ui.frame.verdicts import Verdict
 
 
 @dataclass(frozen=True, slots=True)

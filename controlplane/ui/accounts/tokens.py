@@ -23,11 +23,11 @@ from controlplane.accounts.tokens import (
 )
 from controlplane.arrivals import scope_of_request
 from controlplane.ui.accounts.account import account_page
-from controlplane.ui.accounts.forms import OverlapForm
 from controlplane.ui.accounts.token_forms import TokenForm
 from controlplane.ui.accounts.token_rows import in_words, token_rows, where_of
 from controlplane.ui.frame.access import scope_for
 from controlplane.ui.frame.asking import Crumb, Question, ask
+from controlplane.ui.frame.credentials import OverlapForm
 from controlplane.ui.frame.page import PersonRequest, page
 from controlplane.ui.frame.showing_once import Once, show_once
 

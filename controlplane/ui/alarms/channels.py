@@ -27,7 +27,7 @@ from controlplane.ui.frame.access import handle_of, name_of, place_of, scope_for
 from controlplane.ui.frame.asking import Crumb, Question, ask
 from controlplane.ui.frame.page import PersonRequest, page
 from controlplane.ui.frame.showing_once import Once, show_once
-from controlplane.ui.watch.component_rows import Verdict
+from controlplane.ui.frame.verdicts import Verdict
 
 HERE = "ui:channels"
 WRITE = "secret:write"

@@ -12,7 +12,7 @@ from controlplane.alarms.rules import RULES, headline
 from controlplane.figures.numerals import Figure, count, duration, span
 from controlplane.telemetry.queries import marker
 from controlplane.ui.frame.shown_text import visible
-from controlplane.ui.watch.component_rows import Verdict
+from controlplane.ui.frame.verdicts import Verdict
 from controlplane.ui.watch.session_rows import session_href
 
 SHOWN = 50

@@ -1,4 +1,4 @@
-"""What people send from the pages."""
+"""What people send when they save a document."""
 
 from __future__ import annotations
 
@@ -34,8 +34,3 @@ class DocumentForm(forms.Form):
         },
     )
     based_on = forms.IntegerField(min_value=0)
-
-
-class UpstreamForm(forms.Form):
-    dialect = forms.CharField(max_length=9)
-    upstream = forms.CharField(max_length=64)

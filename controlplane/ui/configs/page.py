@@ -10,9 +10,9 @@ from django.http import HttpResponse
 from django.urls import reverse
 
 from controlplane.fleet.queries import acknowledgement
+from controlplane.ui.configs.answers import Answer, answer_of
 from controlplane.ui.configs.opened import Opened
 from controlplane.ui.frame.page import PersonRequest, page
-from controlplane.ui.tenants.rows import Answer, answer_of
 
 TABS = (
     ("Text", "ui:config-text"),

@@ -12,8 +12,8 @@ from controlplane.figures.numerals import MINUS, NO_DATA, UNKNOWN, Figure, count
 from controlplane.fleet.bundles import hashes
 from controlplane.fleet.models import NodeAck, PublishedResource
 from controlplane.telemetry.queries import NodeRow
-from controlplane.ui.watch.component_rows import Verdict
-from controlplane.ui.watch.session_rows import at
+from controlplane.ui.frame.moments import at
+from controlplane.ui.frame.verdicts import Verdict
 from dataplane.core import resource
 
 STATES = {

@@ -29,8 +29,8 @@ from controlplane.fleet import running, upkeep
 from controlplane.jobs import queries as jobs
 from controlplane.telemetry.models import TelemetryGap
 from controlplane.telemetry.queries import NodeRow, gauges, nodes
-from controlplane.ui.watch.component_rows import Verdict
-from controlplane.ui.watch.session_rows import at
+from controlplane.ui.frame.moments import at
+from controlplane.ui.frame.verdicts import Verdict
 
 PASSES = Verdict("pass", "ok", "ok")
 LOOK = Verdict("look", "watch", "watch")

@@ -20,7 +20,7 @@ from controlplane.arrivals import scope_of_request
 from controlplane.ui.deployment.upstream_forms import UpstreamForm, UpstreamTermsForm
 from controlplane.ui.frame.access import deployment_scope
 from controlplane.ui.frame.page import PersonRequest, page
-from controlplane.ui.watch.component_rows import Verdict
+from controlplane.ui.frame.verdicts import Verdict
 
 WRITE = "upstream:write"
 HERE = "ui:upstream-list"

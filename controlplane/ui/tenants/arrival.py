@@ -11,8 +11,8 @@ from controlplane.figures.numerals import plural
 from controlplane.telemetry.models import CredentialUse
 from controlplane.telemetry.queries import Window, uses
 from controlplane.telemetry.queries import turned_away as refusals
+from controlplane.ui.frame.moments import at
 from controlplane.ui.frame.shown_text import visible
-from controlplane.ui.watch.session_rows import at
 
 HOUR_S = 3600
 

@@ -9,12 +9,9 @@ from django.utils import timezone
 
 from controlplane.accounts.models import AgentKeyBinding, DataPlaneKey, Tenant
 from controlplane.accounts.queries import agent_keys_of, keys_of
+from controlplane.ui.frame.credentials import EXPIRED, LIVE, REVOKED
+from controlplane.ui.frame.verdicts import Verdict
 from controlplane.ui.tenants.arrival import Use, uses_of
-from controlplane.ui.watch.component_rows import Verdict
-
-LIVE = Verdict("live", "ok", "ok")
-EXPIRED = Verdict("expired", "wait", "watch")
-REVOKED = Verdict("revoked", "offline", "quiet")
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,10 +19,11 @@ from controlplane.accounts.actions import issue_key, revoke_key, rotate_key
 from controlplane.accounts.agent_keys import bind_agent_key, unbind_agent_key
 from controlplane.accounts.models import AgentKeyBinding, DataPlaneKey, Tenant
 from controlplane.accounts.problems import AccountError
-from controlplane.ui.accounts.forms import AgentKeyForm, KeyForm, OverlapForm
 from controlplane.ui.frame.asking import Crumb, Question, ask
+from controlplane.ui.frame.credentials import OverlapForm
 from controlplane.ui.frame.page import PersonRequest
 from controlplane.ui.tenants.connect import connect_page
+from controlplane.ui.tenants.forms import AgentKeyForm, KeyForm
 from controlplane.ui.tenants.pages import tenant_of, tenant_page
 
 ASKED = ["GET", "HEAD", "POST"]

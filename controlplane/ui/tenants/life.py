@@ -12,10 +12,10 @@ from django.views.decorators.http import require_http_methods, require_POST
 
 from controlplane.accounts.actions import create_tenant, set_disabled
 from controlplane.accounts.models import Tenant
-from controlplane.ui.accounts.forms import ReasonForm, TenantForm
 from controlplane.ui.frame.access import scope_for
 from controlplane.ui.frame.asking import Crumb, Question, ask
 from controlplane.ui.frame.page import PersonRequest
+from controlplane.ui.tenants.forms import ReasonForm, TenantForm
 from controlplane.ui.tenants.pages import tenant_of, tenants_page
 
 

@@ -22,13 +22,19 @@ from controlplane.configs.queries import current_revision, tenant_document
 from controlplane.fleet.queries import acknowledgement
 from controlplane.telemetry import captured
 from controlplane.telemetry.queries import Window
-from controlplane.ui.accounts.forms import AgentKeyForm, KeyForm, LimitsForm, TenantForm
-from controlplane.ui.configs.forms import UpstreamForm
+from controlplane.ui.configs.answers import answer_of
 from controlplane.ui.frame.page import PersonRequest, page
 from controlplane.ui.frame.panels import notes_of
-from controlplane.ui.tenants.capture_rows import gate_rows
+from controlplane.ui.tenants.capture_gates import gate_rows
+from controlplane.ui.tenants.forms import (
+    AgentKeyForm,
+    KeyForm,
+    LimitsForm,
+    TenantForm,
+    UpstreamForm,
+)
 from controlplane.ui.tenants.key_rows import binding_rows, key_rows
-from controlplane.ui.tenants.rows import WINDOW_S, answer_of, dialect_rows, tenant_rows
+from controlplane.ui.tenants.rows import WINDOW_S, dialect_rows, tenant_rows
 
 
 @login_required

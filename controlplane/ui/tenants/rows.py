@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
 
 from django.db.models import Count, Q
 
@@ -12,13 +11,10 @@ from controlplane.accounts.models import Tenant, Upstream, User
 from controlplane.accounts.queries import chosen_upstreams, upstreams_by_dialect, visible_tenants
 from controlplane.accounts.scopes import Scope
 from controlplane.alarms.queries import tenants_with_loss
-from controlplane.configs.refused import placed
 from controlplane.figures import numerals
-from controlplane.figures.numerals import Figure, plural
+from controlplane.figures.numerals import Figure
 from controlplane.figures.scope import handle
-from controlplane.fleet.queries import Acknowledgement
 from controlplane.telemetry.queries import State, Window, by_tenant, coverage
-from controlplane.ui.configs import problem_rows
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,48 +109,6 @@ def _figure(counts: Mapping[str, int] | None, name: str) -> Figure:
 def _document(tenant: Tenant) -> str:
     head = getattr(getattr(tenant, "document", None), "head", None)
     return f"version {head.number}" if head else "follows the default"
-
-
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What the nodes say about the newest version: a chip, and problems when they refuse it.
-
-    is_running: it may be called live.
-    """
-
-    word: str
-    icon: str
-    tone: str
-    since: datetime | None = None
-    sentence: str = ""
-    problems: tuple[problem_rows.ProblemRow, ...] = ()
-
-    @property
-    def is_running(self) -> bool:
-        return self.tone == "ok"
-
-
-def answer_of(
-    said: Acknowledgement, tenant: Tenant, *, own: int | None = None, source: str = ""
-) -> Answer:
-    """own, source: the version of its document that is read beside the answer, and its text."""
-    if said.status == "ack":
-        word = f"running on {plural(said.nodes, 'node')}"
-        if said.apart:
-            word += f", another version on {', '.join(said.apart)}"
-        return Answer(word, "ok", "ok", said.answered_at)
-    if said.status == "pending":
-        named = ", ".join(said.waiting)
-        return Answer(f"waiting for {named or 'a node'}", "wait", "quiet")
-    serving = f"still serves version {said.serving}" if said.serving else "serves no version"
-    return Answer(
-        "refused by the node",
-        "no",
-        "alarm",
-        said.answered_at,
-        f"The node refused published version {said.version} and {serving}.",
-        problem_rows.rows(placed(said.problems, tenant, own=own), source),
-    )
 
 
 @dataclass(frozen=True, slots=True)

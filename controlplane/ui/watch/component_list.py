@@ -18,7 +18,8 @@ from controlplane.figures.numerals import Figure
 from controlplane.telemetry.queries import ComponentFigures, State
 from controlplane.telemetry.queries import components as components_of
 from controlplane.ui.frame.page import PersonRequest, page
-from controlplane.ui.watch.component_rows import Reason, Verdict
+from controlplane.ui.frame.verdicts import Verdict
+from controlplane.ui.watch.component_rows import Reason
 from controlplane.ui.watch.gate_rows import meanings
 from controlplane.ui.watch.looks import Look, look_of
 from dataplane.core.components import components

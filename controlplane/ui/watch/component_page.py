@@ -13,6 +13,7 @@ from django.views.decorators.http import require_safe
 
 from controlplane.configs.checking import resolved
 from controlplane.figures import numerals
+from controlplane.figures.component import CANDIDATES, headlines
 from controlplane.figures.scope import Choice, handle
 from controlplane.telemetry.queries import (
     ComponentFigures,
@@ -31,8 +32,8 @@ from controlplane.ui.frame.page import PersonRequest, page
 from controlplane.ui.frame.shown_text import visible
 from controlplane.ui.watch.backdrop import marks, observed
 from controlplane.ui.watch.component_list import deployments, in_words, verdict_of
-from controlplane.ui.watch.gate_charts import CANDIDATES, UNITS, Backdrop, declines, done
-from controlplane.ui.watch.gate_rows import gate_rows, headlines, meanings
+from controlplane.ui.watch.gate_charts import UNITS, Backdrop, declines, done
+from controlplane.ui.watch.gate_rows import gate_rows, meanings
 from controlplane.ui.watch.looks import Look, look_of
 from dataplane.core.components import components
 from dataplane.core.config.problems import ConfigError

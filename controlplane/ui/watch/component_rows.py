@@ -9,18 +9,10 @@ from dataclasses import dataclass
 
 from controlplane.figures import numerals
 from controlplane.figures.numerals import Figure
-from controlplane.figures.tiles import Stats, part, real, whole
+from controlplane.figures.stats import Stats, part, real, whole
+from controlplane.ui.frame.verdicts import Verdict
 from dataplane.core.port.declaration import Declaration
 from dataplane.core.port.gates import OFFLOAD_GATES
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """A chip: its word, its sign, and the tone that repeats the word."""
-
-    word: str
-    icon: str
-    tone: str
 
 
 @dataclass(frozen=True, slots=True)

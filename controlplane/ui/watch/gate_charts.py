@@ -6,18 +6,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from controlplane.figures import numerals
+from controlplane.figures.component import CANDIDATES, DID, EVENTS, REQUESTS
 from controlplane.telemetry.queries import SignalSeries
 from controlplane.ui.watch.charts import Chart, Column, Mark, columns_of, rows_of
 from controlplane.ui.watch.gate_rows import known_gates
 from dataplane.core.port.declaration import Declaration
 
-CANDIDATES, REQUESTS, EVENTS = "candidates", "requests", "events"
 UNITS = ((CANDIDATES, "Candidates"), (REQUESTS, "Requests"))
-DID = {
-    "acted_fresh": "acted for the first time",
-    "acted_replay": "replayed",
-    "reverted": "reverted",
-}
 
 
 @dataclass(frozen=True, slots=True)

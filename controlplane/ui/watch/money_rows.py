@@ -7,7 +7,8 @@ from decimal import Decimal
 
 from controlplane.figures import numerals
 from controlplane.figures.numerals import Figure
-from controlplane.figures.tiles import Stats, all_requests, amount, billed_cost, part, whole
+from controlplane.figures.stats import Stats, all_requests, amount, part, whole
+from controlplane.ui.watch.overview_rows import billed_cost
 
 SMALL = Decimal("0.000000001")
 

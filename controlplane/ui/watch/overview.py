@@ -14,25 +14,24 @@ from django_htmx.http import HttpResponseClientRedirect
 
 from controlplane.accounts.models import Tenant
 from controlplane.accounts.permissions import may
-from controlplane.accounts.scopes import Scope as Reach
-from controlplane.alarms.queries import has_open_loss
 from controlplane.configs.rested import rested_under
 from controlplane.figures import tiles
-from controlplane.figures.counted import Counted, components_at_work, counted
+from controlplane.figures.counted import components_at_work
 from controlplane.figures.numerals import plural, span
-from controlplane.figures.safety import Safety, safety
+from controlplane.figures.overview import TOPIC, Shown, shown_of
 from controlplane.figures.scope import Scope, handle
-from controlplane.figures.tiles import Stats
-from controlplane.telemetry.queries import State, Window, gauges, traffic_ever
+from controlplane.figures.stats import Stats, real, whole
+from controlplane.telemetry.queries import State, traffic_ever
 from controlplane.ui.frame.bell import bell
 from controlplane.ui.frame.page import PersonRequest, page
 from controlplane.ui.frame.panels import notes_of
 from controlplane.ui.tenants import snippets
+from controlplane.ui.watch import overview_rows
 from controlplane.ui.watch.component_rows import component_rows
 from controlplane.ui.watch.looks import Look, look_of
 from controlplane.ui.watch.money_rows import money, money_note, waterfall
 from controlplane.ui.watch.ratios import Parts, ratios
-from controlplane.ui.watch.traffic_charts import TOPIC, traffic_charts
+from controlplane.ui.watch.traffic_charts import traffic_charts
 from dataplane.core.components import components
 from dataplane.core.config.deployment import basis_of
 
@@ -74,53 +73,6 @@ def _overview(request: PersonRequest) -> HttpResponse:
     return page(request, "overview/overview.html", {**context, **around}, here="ui:overview")
 
 
-@dataclass(frozen=True, slots=True)
-class Shown:
-    """counted: of the window. node: the memory of the node in this process, None without one."""
-
-    counted: Counted
-    node: Stats | None
-    safety: Safety
-
-
-def shown_of(reach: Reach, window: Window, scope: Scope) -> Shown:
-    """scope: the tenant on screen, or all of those that the person may see."""
-    tenant = scope.chosen.uid if scope.chosen else ""
-    found, node = counted(reach, window, tenant), scope.stats()
-    strip = _strip(found, node, scope=scope, is_open=has_open_loss(reach, tenant))
-    return Shown(found, node, strip)
-
-
-HELD = ("stash_live", "stash_capacity")
-
-
-def _strip(found: Counted, node: Stats | None, *, scope: Scope, is_open: bool) -> Safety:
-    """From what was reported. While that cannot be read, the memory of the node in this process
-    can tell of a loss, and rules none out.
-    """
-    if found.state is State.UNKNOWN:
-        return safety(node, is_whole=False, has_open_loss=is_open)
-    if node is None and not found.stats:
-        return safety(None, has_open_loss=is_open)
-    held = _held(scope, node)
-    whole = not (found.covered.silent or found.covered.lost_batches)
-    return safety({**found.stats, **held}, is_whole=whole, has_open_loss=is_open)
-
-
-def _held(scope: Scope, node: Stats | None) -> Stats:
-    """Of all stores. What one tenant has in them is not reported: of that a process can only speak
-    for itself, and says nothing beside others.
-    """
-    found = gauges()
-    if scope.sees_all and scope.chosen is None and found.processes:
-        known: Stats = found.values
-    else:
-        # A store tells what it holds once it was written to: until then a new process says 0.
-        is_alone = found.processes <= 1 and node is not None and tiles.all_requests(node)
-        known = node if is_alone and node is not None else {}
-    return {name: known[name] for name in HELD if name in known}
-
-
 def figures_of(look: Look, seen: Shown) -> dict[str, object]:
     """Everything on the page that changes while it is open."""
     known, traffic, covered = seen.counted.stats, seen.counted.traffic, seen.counted.covered
@@ -130,38 +82,38 @@ def figures_of(look: Look, seen: Shown) -> dict[str, object]:
         "is_running": seen.node is not None,
         "safety": seen.safety,
         "since": _since(look, seen),
-        "running": tiles.running(seen.node or {}, known, reporting),
+        "running": overview_rows.running(seen.node or {}, known, reporting),
         "volume": tiles.volume(known),
         "savings": tiles.savings(known),
-        "projection": tiles.projection(known),
+        "projection": overview_rows.projection(known),
         "ratios": ratios(_parts(known)),
         "components": component_rows(at_work, tuple(components().values())),
-        "tiers": tiles.billed_tiers(known),
-        "billed_total": tiles.billed_total(known),
+        "tiers": overview_rows.billed_tiers(known),
+        "billed_total": overview_rows.billed_total(known),
         "money": money(known),
         "money_note": money_note(known),
         "waterfall": waterfall(known),
-        "untouched": tiles.not_compacted(known),
-        "within": tiles.within(traffic),
-        "latency": tiles.latency(known),
+        "untouched": overview_rows.not_compacted(known),
+        "within": overview_rows.within(traffic),
+        "latency": overview_rows.latency(known),
     }
 
 
 def _parts(known: Stats) -> Parts:
-    fresh = tiles.whole(known, "fresh_input_tokens")
-    written = tiles.whole(known, "cache_write_tokens")
+    fresh = whole(known, "fresh_input_tokens")
+    written = whole(known, "cache_write_tokens")
     return Parts(
-        gross=tiles.whole(known, "saved_tokens"),
-        unique=tiles.whole(known, "saved_tokens_unique"),
-        attempted=tiles.whole(known, "attempted_tokens"),
-        before=tiles.whole(known, "tokens_before"),
+        gross=whole(known, "saved_tokens"),
+        unique=whole(known, "saved_tokens_unique"),
+        attempted=whole(known, "attempted_tokens"),
+        before=whole(known, "tokens_before"),
         billed_anew=None if fresh is None or written is None else fresh + written,
     )
 
 
 def _since(look: Look, seen: Shown) -> str:
     """Over which time, and by whose reports, the strip counts."""
-    covered, seconds = seen.counted.covered, tiles.real(seen.node or {}, "uptime_s")
+    covered, seconds = seen.counted.covered, real(seen.node or {}, "uptime_s")
     if covered.nodes:
         heard = f"{covered.nodes - covered.silent} of {plural(covered.nodes, 'node')}"
         return f"Counted over {look.words}; {heard} report."
@@ -179,15 +131,6 @@ def _cold_cache(look: Look) -> dict[str, object]:
 
 def _charts(look: Look) -> dict[str, object]:
     return {"charts": traffic_charts(look), "topic": TOPIC, "words": look.words}
-
-
-def leaves(seen: Shown) -> dict[str, tuple[str, str, bool]]:
-    """The texts on the page that a stream replaces, by the id of their leaf."""
-    known, found = seen.counted.stats, {}
-    for tile in (*seen.safety.tiles, *tiles.volume(known), *tiles.savings(known)):
-        found[tile.key] = (tile.figure.text, tile.figure.unit, tile.figure.is_word)
-        found[f"{tile.key}-sub"] = (tile.sub, "", False)
-    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -222,7 +165,7 @@ def _first_steps(request: PersonRequest, scope: Scope, stats: Stats | None) -> d
     connect = reverse("ui:connect-tenant", args=[handle(tenant, scope.tenants)]) if tenant else ""
     base_url = request.build_absolute_uri("/").rstrip("/")
     return {
-        "uptime": tiles.uptime(stats or {}),
+        "uptime": overview_rows.uptime(stats or {}),
         "setup": snippets.claude_code(base_url).text,
         "connect_href": connect,
         "may_issue": may_issue,

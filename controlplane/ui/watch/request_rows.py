@@ -10,9 +10,10 @@ from controlplane.figures.numerals import NO_DATA, Figure, change_usd, count, du
 from controlplane.figures.tiles import Tile
 from controlplane.telemetry.models import RequestRecord
 from controlplane.telemetry.queries import RequestRow, RunRow
+from controlplane.ui.frame.moments import at
 from controlplane.ui.frame.shown_text import visible
-from controlplane.ui.watch.component_rows import Verdict
-from controlplane.ui.watch.session_rows import PHASES, at, session_href, status_of
+from controlplane.ui.frame.verdicts import Verdict
+from controlplane.ui.watch.session_rows import PHASES, session_href, status_of
 
 VERDICTS = {
     "acted fresh": Verdict("acted", "ok", "ok"),

@@ -20,6 +20,7 @@ from controlplane.telemetry.models import RequestRecord
 from controlplane.telemetry.queries import CSV, NDJSON, RequestFilter, State
 from controlplane.telemetry.queries.export import MAY as MAY_EXPORT
 from controlplane.ui.frame.forms import DesignedForm
+from controlplane.ui.frame.moments import at
 from controlplane.ui.frame.page import PersonRequest, page
 from controlplane.ui.frame.panels import UNREADABLE, Panel, notes_of
 from controlplane.ui.watch.looks import Look, look_of
@@ -31,7 +32,7 @@ from controlplane.ui.watch.request_rows import (
     tiers_of,
     tiles_of,
 )
-from controlplane.ui.watch.session_rows import at, session_href, status_of
+from controlplane.ui.watch.session_rows import session_href, status_of
 
 HERE = "ui:requests"
 FORMS = (CSV, NDJSON)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import UTC, datetime
+from datetime import datetime
 
 from django.urls import reverse
 
@@ -12,8 +12,9 @@ from controlplane.figures.numerals import Figure, change_usd, count, per_hundred
 from controlplane.figures.tiles import Tile
 from controlplane.telemetry.models import MarkerRecord, RequestRecord
 from controlplane.telemetry.queries import RequestRow, RunRow, SessionDetail, SessionRow
+from controlplane.ui.frame.moments import at
 from controlplane.ui.frame.shown_text import visible
-from controlplane.ui.watch.component_rows import Verdict
+from controlplane.ui.frame.verdicts import Verdict
 from controlplane.ui.watch.ratios import Parts, Ratio, ratios
 
 IN_FLIGHT_MS = 300_000  # the shortest lifetime of a provider's cache
@@ -259,7 +260,3 @@ def _marker(record: MarkerRecord, *, may_read: bool) -> MarkerShown:
         created_at=at(record.created_at) if record.created_at else None,
         href=reverse("ui:original", args=place) if can_open and record.state != "missing" else "",
     )
-
-
-def at(ms: int) -> datetime:
-    return datetime.fromtimestamp(ms / 1000, UTC)

@@ -26,12 +26,6 @@ from controlplane.ui.frame.forms import DesignedForm
 from controlplane.ui.frame.page import PersonRequest, page
 from controlplane.ui.frame.panels import UNREADABLE, Panel, notes_of
 from controlplane.ui.frame.shown_text import pages_of, visible
-from controlplane.ui.tenants.capture_rows import (
-    state_of_session,
-    state_of_turn,
-    text_rows,
-    turns_with_texts,
-)
 from controlplane.ui.watch.looks import look_of
 from controlplane.ui.watch.session_rows import (
     list_rows,
@@ -40,6 +34,12 @@ from controlplane.ui.watch.session_rows import (
     session_href,
     tiles_of,
     turn_rows,
+)
+from controlplane.ui.watch.text_rows import (
+    state_of_session,
+    state_of_turn,
+    text_rows,
+    turns_with_texts,
 )
 
 HERE = "ui:sessions"

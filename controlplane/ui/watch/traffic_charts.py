@@ -7,35 +7,13 @@ from dataclasses import dataclass, replace
 from decimal import Decimal
 
 from controlplane.figures import numerals
+from controlplane.figures.overview import MONEY, NAMES, NET, PER_USD, REQUESTS, TOKENS, values_of
 from controlplane.telemetry.queries import TrafficPoint, Window, series
 from controlplane.ui.watch.backdrop import marks, observed
 from controlplane.ui.watch.charts import Chart, Column, rows_of
 from controlplane.ui.watch.looks import Look
 
-TOPIC = "overview"
-REQUESTS, TOKENS, MONEY = "traffic", "tokens", "usd"
-NET = "net_millionths"  # of a dollar: a stream carries whole numbers
-PER_USD = 1_000_000
-NAMES = {
-    REQUESTS: {"shaped": "through the pipeline", "untouched": "passed as they came"},
-    TOKENS: {"tokens_before": "sent by agents", "tokens_after": "sent to providers"},
-    MONEY: {NET: "net, USD"},
-}
 MINUTE_S = 60
-Values = Mapping[str, Mapping[str, int]]
-
-
-def values_of(point: TrafficPoint) -> Values:
-    """What one step adds to each chart, by series."""
-    found = point.values
-    return {
-        REQUESTS: {
-            "shaped": found["shaped"],
-            "untouched": max(0, found["requests"] - found["shaped"]),
-        },
-        TOKENS: {name: found[name] for name in NAMES[TOKENS]},
-        MONEY: {NET: int((point.saved_usd or 0) * PER_USD)},
-    }
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from controlplane.figures import tiles
 from controlplane.figures.merging import merged
 from controlplane.figures.safety import safety
+from controlplane.ui.watch import overview_rows
 from controlplane.ui.watch.component_rows import component_rows
 from controlplane.ui.watch.money_rows import money, money_note, waterfall
 from dataplane.core.components import components
@@ -50,8 +51,8 @@ def test_what_was_only_observed_is_a_sentence_of_its_own() -> None:
         "potential_saved_tokens": 10_000,
     }
 
-    assert tiles.projection(busy()) == ""
-    assert tiles.projection(observed).replace("\u00a0", " ") == (
+    assert overview_rows.projection(busy()) == ""
+    assert overview_rows.projection(observed).replace("\u00a0", " ") == (
         "mode observe: 12 requests measured and sent unchanged; "
         "sync would have left out 10,000 tokens (25.0 %)"
     )
@@ -66,12 +67,12 @@ def test_observations_that_were_dropped_make_the_projection_a_lower_bound() -> N
         "observe_abandoned": 1,
     }
 
-    assert tiles.projection(observed).replace("\u00a0", " ") == (
+    assert overview_rows.projection(observed).replace("\u00a0", " ") == (
         "mode observe: 12 requests measured and sent unchanged; "
         "sync would have left out at least 10,000 tokens (25.0 %); "
         "3 more requests could not be measured"
     )
-    assert tiles.projection({"observe_dropped": 1}).replace("\u00a0", " ") == (
+    assert overview_rows.projection({"observe_dropped": 1}).replace("\u00a0", " ") == (
         "mode observe: 1 request could not be measured"
     )
 
@@ -92,9 +93,9 @@ def test_a_figure_that_is_missing_is_never_shown_as_a_number(key: str) -> None:
         figures_shown = [
             *(tile.figure for build in TILES for tile in build(stats)),
             *(tile.figure for tile in safety(stats).tiles),
-            *(row.tokens for row in tiles.billed_tiers(stats)),
-            *(row.share for row in tiles.billed_tiers(stats)),
-            *(row.mean for row in tiles.latency(stats)),
+            *(row.tokens for row in overview_rows.billed_tiers(stats)),
+            *(row.share for row in overview_rows.billed_tiers(stats)),
+            *(row.mean for row in overview_rows.latency(stats)),
             *(row.figure for row in money(stats)),
         ]
 
@@ -102,11 +103,11 @@ def test_a_figure_that_is_missing_is_never_shown_as_a_number(key: str) -> None:
 
 
 def test_an_hour_long_write_is_not_counted_twice_among_the_tiers() -> None:
-    tiers = {row.name: str(row.tokens) for row in tiles.billed_tiers(busy())}
+    tiers = {row.name: str(row.tokens) for row in overview_rows.billed_tiers(busy())}
 
     assert tiers["Cache write, 5 min"] == "88.6\u00a0M"
     assert tiers["Cache write, 1 h"] == "8.20\u00a0M"
-    assert str(tiles.billed_total(busy())) == "1.22\u00a0G"
+    assert str(overview_rows.billed_total(busy())) == "1.22\u00a0G"
 
 
 def test_what_nobody_could_price_is_unknown_and_the_page_says_why() -> None:
@@ -157,7 +158,7 @@ def test_the_waterfall_leads_from_what_was_spared_to_what_is_left_of_it() -> Non
 
 
 def test_reasons_for_leaving_a_request_alone_are_shares_of_all_requests() -> None:
-    rows = tiles.not_compacted(busy())
+    rows = overview_rows.not_compacted(busy())
 
     assert [(row.name, str(row.requests), str(row.share)) for row in rows] == [
         ("Tenant in observe mode", "2,073", "11.3\u00a0%"),
@@ -168,11 +169,11 @@ def test_reasons_for_leaving_a_request_alone_are_shares_of_all_requests() -> Non
 def test_a_mean_over_nothing_is_no_data_and_one_that_was_not_kept_is_unknown() -> None:
     stats = busy(sse_buffered=3)
 
-    assert {row.name: str(row.mean) for row in tiles.latency(stats)} == {
+    assert {row.name: str(row.mean) for row in overview_rows.latency(stats)} == {
         "First byte, streamed": "1.1\u00a0s",
         "Last byte, buffered": "unknown",
     }
-    assert {str(row.mean) for row in tiles.latency(NOTHING)} == {"no data"}
+    assert {str(row.mean) for row in overview_rows.latency(NOTHING)} == {"no data"}
 
 
 def test_a_component_row_keeps_gates_and_events_apart_and_explains_them() -> None:

@@ -1,47 +1,20 @@
-"""What is kept of conversations and why not, ready to show (04 §5.7, 5.13, 8.7)."""
+"""What is kept of conversations and why not, ready to show (04 §5.7, 8.7)."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from controlplane.accounts.capture import Gate, blocked_by, closed_gates
+from controlplane.accounts.capture import blocked_by
 from controlplane.accounts.models import Tenant
 from controlplane.figures.numerals import Figure, count, plural
 from controlplane.telemetry.captured import KeptText
 from controlplane.telemetry.queries import RequestRow, SessionDetail
 from controlplane.ui.configs.diff_rows import Stretch, in_one_column, pairs
 from controlplane.ui.frame.shown_text import visible
+from controlplane.ui.tenants.capture_gates import WHO_OPENS
 
-WHO_OPENS = {
-    Gate.DEPLOYMENT: "Whoever runs the deployment opens it with HEADRACE_CAPTURE_CONTENT=1.",
-    Gate.ORGANISATION: "An administrator of the organisation opens it on the members page.",
-    Gate.TENANT: "An administrator agrees to it on the page of the tenant.",
-}
 CHANGED = frozenset({"acted fresh", "replayed", "mutated only"})
-
-
-@dataclass(frozen=True, slots=True)
-class GateRow:
-    """who: opens it, or opened it."""
-
-    name: str
-    is_open: bool
-    who: str
-
-
-def gate_rows(tenant: Tenant) -> tuple[GateRow, ...]:
-    """The three gates of a tenant."""
-    closed = closed_gates(tenant)
-    opened = {
-        Gate.DEPLOYMENT: "HEADRACE_CAPTURE_CONTENT=1",
-        Gate.ORGANISATION: f"{tenant.organisation.name} allows it.",
-        Gate.TENANT: f"{tenant.capture_consented_by} agreed on",
-    }
-    return tuple(
-        GateRow(gate.value, gate not in closed, WHO_OPENS[gate] if gate in closed else opened[gate])
-        for gate in Gate
-    )
 
 
 @dataclass(frozen=True, slots=True)
