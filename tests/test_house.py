@@ -18,6 +18,7 @@ from tools import gallery
 
 MOST_LINES_OF_A_FUNCTION = 40
 MOST_LINES_OF_A_MODULE = 400
+MOST_LINES_OF_A_ROOM = 10  # its README
 MOST_BYTES_OF_THE_GALLERY = 3_000_000
 BANNED_NAMES = {
     "manager", "managers", "helper", "helpers", "util", "utils", "common", "misc", "base",
@@ -77,6 +78,15 @@ def test_every_test_folder_is_a_package_so_that_equal_file_names_may_live_in_two
     assert [
         str(folder) for folder in folders if not (house.ROOT / folder / "__init__.py").exists()
     ] == []
+
+
+def test_every_room_of_the_pages_says_in_ten_lines_where_to_begin() -> None:
+    rooms = {path.parent for path in (house.ROOT / "controlplane/ui").glob("*/urls.py")}
+    rooms.add(house.ROOT / "controlplane/ui/frame")
+    told = {room.name: (room / "README.md").read_text().splitlines() for room in rooms}
+
+    assert [name for name, lines in told.items() if len(lines) > MOST_LINES_OF_A_ROOM] == []
+    assert [name for name, lines in told.items() if "Begin with" not in " ".join(lines)] == []
 
 
 def test_browser_tests_are_where_make_looks_for_them() -> None:
