@@ -293,12 +293,11 @@ def faulty(*_: object, **__: object) -> None:
 
 
 @pytest.mark.parametrize("path", ["/v1/messages", "/compact"])
-@pytest.mark.parametrize("place", ["pipeline.run", "repair.strays"])
+@pytest.mark.parametrize("place", ["pipeline.loop.run", "expand.repair.strays"])
 async def test_case_r_24_a_fault_of_ours_is_logged_without_what_it_quotes(
     served: Served, monkeypatch: pytest.MonkeyPatch, place: str, path: str
 ) -> None:
-    module = "dataplane.core." + ("" if place.startswith("pipeline") else "expand.")
-    monkeypatch.setattr(module + place, fails)
+    monkeypatch.setattr("dataplane.core." + place, fails)
     with everything_logged() as log:
         answer = await served.send("POST", path, content=BODY, headers=AGENT)
 
