@@ -1,4 +1,4 @@
-"""Opening what a marker stands for, through the client (04 §5.4)."""
+"""Opening what a marker stands for, through the client (04 §5.7, 8.7)."""
 
 from __future__ import annotations
 
