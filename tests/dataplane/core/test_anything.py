@@ -6,7 +6,7 @@ import json
 from typing import Any
 
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dataplane.core.asked import Asked
@@ -19,73 +19,9 @@ from dataplane.core.port.declaration import PipelineStep
 from dataplane.core.resource import Host
 from dataplane.core.serving.plan import Plan
 from dataplane.core.wire.message import Dialect
-from tests.dataplane.core.build import M_ID, M, off_step, run_core
-
-HUGE = "a number of five thousand digits"
-NAMES = [
-    *("role", "content", "type", "text", "tool_use_id", "tool_call_id", "call_id", "output", "id"),
-    *("name", "input", "arguments", "function", "tool_calls", "is_error", "cache_control", "ttl"),
-    *("user_id", "session_id"),
-]
-WORDS = [
-    *("user", "assistant", "system", "tool", "developer", "text", "tool_result", "tool_use"),
-    *("function_call", "function_call_output", "input_text", "message", "ephemeral", "1h"),
-    *("context_guru_expand", "c1", "auto", "enabled", M, M_ID, M * 9, f"<<cg:{M_ID}>>", "{}"),
-    *("[1, 2]", json.dumps({"id": M_ID}), "\ud800", "\ud83d\ude00", "\nRecent commits:\nx", HUGE),
-]
-OUTSIDE = [
-    *("n", "tools", "model", "stream", "tool_choice", "system", "metadata", "instructions"),
-    *("store", "prompt_cache_key", "compaction", "previous_response_id"),
-]
-
-
-def values() -> st.SearchStrategy[Any]:
-    """JSON values of every shape, out of the names and words that mean something."""
-    leaves = st.none() | st.booleans() | st.integers(-9, 9) | st.sampled_from(WORDS)
-    return st.recursive(
-        leaves,
-        lambda inner: (
-            st.lists(inner, max_size=4) | st.dictionaries(st.sampled_from(NAMES), inner, max_size=5)
-        ),
-        max_leaves=8,
-    )
-
-
-@st.composite
-def messages(draw: st.DrawFn) -> Any:
-    """A message or an item as it should be, with some of its members replaced by anything."""
-    result = {"type": "tool_result", "tool_use_id": "c1", "content": draw(st.sampled_from(WORDS))}
-    call = {"type": "tool_use", "id": "c1", "name": "context_guru_expand", "input": {"id": M_ID}}
-    item = {"type": "function_call_output", "call_id": "c1", "output": M}
-    good = [
-        {"role": "user", "content": [result, draw(values())]},
-        {"role": "assistant", "content": [call, draw(values())]},
-        {"role": "tool", "tool_call_id": "c1", "content": draw(st.sampled_from(WORDS))},
-        {"role": "tool", "content": [{"type": "text", "text": M}]},
-        {**item, "output": [{"type": "input_text", "text": M}]},
-        item,
-    ]
-    replaced = draw(st.dictionaries(st.sampled_from(NAMES), values(), max_size=2))
-    return draw(values()) if draw(st.booleans()) else {**draw(st.sampled_from(good)), **replaced}
-
-
-@st.composite
-def bodies(draw: st.DrawFn) -> bytes:
-    """A request body; mostly an object with a list of messages."""
-    body = draw(st.dictionaries(st.sampled_from(OUTSIDE), values(), max_size=3))
-    for name in ("messages", "input"):
-        body[name] = (
-            draw(values())
-            if draw(st.integers(0, 9)) == 0
-            else draw(st.lists(messages(), max_size=4))
-        )
-    body["n"] = draw(st.sampled_from([1, 2, None, HUGE]))
-    written = json.dumps(body).replace(f'"{HUGE}"', "1" * 5000)
-    again = draw(st.sampled_from(["content", "role", "type", "model"]))
-    if draw(st.integers(0, 4)) == 0:
-        written = written.replace(f'"{again}": ', f'"{again}": "x", "{again}": ')
-    return written.encode()
-
+from tests.dataplane.core.bodies import bodies
+from tests.dataplane.core.build import off_step, run_core
+from tests.examples import examples
 
 STEPS = (
     PipelineStep(json_format.COMPONENT, json_format.Config(min_tokens=1)),
@@ -122,20 +58,24 @@ def _answered(core: Core[Outgoing]) -> Core[Outgoing]:
 
 
 @pytest.mark.parametrize("dialect", list(Dialect))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-@given(body=bodies())
+@examples(200)
+@given(data=st.data())
 def test_a_body_about_which_nothing_is_decided_is_sent_to_the_byte(
-    dialect: Dialect, body: bytes
+    dialect: Dialect, data: st.DataObject
 ) -> None:
+    body = data.draw(bodies(dialect, st.just(value=False)))
+
     assert prepared(body, dialect).body == body or b"context_guru_" in body
 
 
 @pytest.mark.parametrize("dialect", list(Dialect))
-@settings(max_examples=60, suppress_health_check=[HealthCheck.too_slow])
-@given(body=bodies())
+@examples(200)
+@given(data=st.data())
 def test_no_body_raises_and_only_the_conversation_the_system_prompt_and_the_tools_change(
-    dialect: Dialect, body: bytes
+    dialect: Dialect, data: st.DataObject
 ) -> None:
+    body = data.draw(bodies(dialect))
+
     sent = prepared(body, dialect, *STEPS, inject_expand="always").body
 
     if sent != body:

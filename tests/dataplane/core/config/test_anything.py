@@ -6,7 +6,7 @@ import contextlib
 from typing import Any
 
 import msgspec
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dataplane.core.config.check import check_document
@@ -14,6 +14,7 @@ from dataplane.core.config.fix import mended
 from dataplane.core.config.problems import ConfigError
 from dataplane.core.config.registry import leaves, registry
 from tests.dataplane.core.config.checking import RUNNABLE, checked
+from tests.examples import examples
 
 ROOT = registry(RUNNABLE.components)
 LEAVES = [path for path, _ in leaves(ROOT)]
@@ -51,7 +52,7 @@ def documents(draw: st.DrawFn) -> dict[str, Any]:
     return document
 
 
-@settings(max_examples=150, deadline=None)
+@examples(150)
 @given(documents())
 def test_a_document_of_known_keys_is_answered_and_the_same_way_twice(
     document: dict[str, Any],
@@ -66,7 +67,7 @@ def test_a_document_of_known_keys_is_answered_and_the_same_way_twice(
         check_document(document, RUNNABLE.components)
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(documents())
 def test_mending_never_adds_an_error_and_leaves_json_json(document: dict[str, Any]) -> None:
     text = msgspec.json.encode(document).decode()

@@ -9,7 +9,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dataplane.core.config.canonical import canonical, encode
@@ -22,6 +22,7 @@ from dataplane.core.config.resolve import Effective, value_at
 from dataplane.core.config.tree import pointer
 from tests.dataplane.core.config.checking import RUNNABLE, checked
 from tests.dataplane.core.config.test_anything import documents
+from tests.examples import examples
 from tests.house import ROOT
 
 REGISTRY = registry(RUNNABLE.components)
@@ -32,7 +33,7 @@ SCALARS = {
 }
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(documents())
 def test_the_canonical_form_of_a_canonical_form_is_itself(document: dict[str, Any]) -> None:
     tree = parse(msgspec.json.encode(document)).tree
@@ -71,7 +72,7 @@ def written(draw: st.DrawFn) -> dict[str, Any]:
     return document
 
 
-@settings(max_examples=60, deadline=None)
+@examples(60)
 @given(written(), written(), written())
 def test_the_highest_layer_that_writes_a_leaf_wins_whatever_the_others_write(
     server: dict[str, Any], organisation: dict[str, Any], tenant: dict[str, Any]
@@ -107,7 +108,7 @@ def has(document: dict[str, Any], path: tuple[str | int, ...]) -> bool:
 HEAD = "# ours\npipeline: []   # nothing yet\ncomponents:\n\n"
 
 
-@settings(max_examples=100, deadline=None)
+@examples(100)
 @given(st.data(), st.sampled_from(sorted(SCALARS, key=str)))
 def test_a_form_edit_of_any_key_changes_one_line_and_no_other_byte(
     data: st.DataObject, path: tuple[str, ...]
@@ -128,7 +129,7 @@ def spelt(value: object) -> str:
     return json.dumps(value)
 
 
-@settings(max_examples=80, deadline=None)
+@examples(80)
 @given(documents(), documents())
 def test_two_effective_documents_have_one_hash_exactly_when_they_have_one_form(
     left: dict[str, Any], right: dict[str, Any]

@@ -20,6 +20,7 @@ from dataplane.core.serving.plan import Plan
 from dataplane.core.text.content import Content
 from dataplane.core.wire.message import Dialect
 from tests.dataplane.core.build import M_ID, M, anthropic_body, off_step, run_core
+from tests.examples import examples
 
 KEY = "sk-ant-api03-" + "a1B2" * 8
 
@@ -83,6 +84,7 @@ def test_a_request_has_a_largest_number_of_texts() -> None:
     assert len(text_rows([one(f"text {n}") for n in range(TEXTS_MAX + 3)])) == TEXTS_MAX
 
 
+@examples(20)
 @given(st.text(max_size=40), st.integers(1, 40))
 def test_what_leaves_always_fits(text: str, times: int) -> None:
     """Controls take six bytes each in JSON, and a lone surrogate cannot be written at all."""

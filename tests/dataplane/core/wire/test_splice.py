@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from dataplane.core.wire.decode import decode
@@ -13,6 +13,7 @@ from dataplane.core.wire.message import Conversation, Dialect, Message, Role
 from dataplane.core.wire.spans import Span
 from dataplane.core.wire.splice import Edit, add_member, append_to_array, splice, string_literal
 from tests.dataplane.core.wire import jsontext
+from tests.examples import examples
 
 
 @pytest.mark.parametrize(
@@ -143,7 +144,7 @@ def outputs(conversation: Conversation) -> list[Message]:
 
 
 @pytest.mark.parametrize("dialect", [Dialect.ANTHROPIC, Dialect.OPENAI_CHAT])
-@settings(max_examples=40)
+@examples(40)
 @given(data=st.data())
 def test_only_the_edited_literal_differs_whatever_the_spelling(
     dialect: Dialect, data: st.DataObject
