@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from dataplane.core.text.redacted import redacted, scrubbed
 from dataplane.core.text.secrets import HIDDEN
+from tests.examples import examples
 
 ALNUM = string.ascii_letters + string.digits
 SIGN = "Z9"  # begins secrets, and is in no text around them
@@ -69,6 +70,7 @@ PLANTED = {
 
 
 @pytest.mark.parametrize("kind", PLANTED)
+@examples(40)
 @given(data=st.data())
 def test_no_planted_secret_survives(kind: str, data: st.DataObject) -> None:
     written, secrets = PLANTED[kind]

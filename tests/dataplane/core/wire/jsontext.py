@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import json
 
 from hypothesis import strategies as st
@@ -26,8 +27,9 @@ def spell(draw: st.DrawFn, text: str) -> str:
     return '"' + "".join("\\/" if unit == ord("/") else f"\\u{unit:04X}" for unit in units) + '"'
 
 
+@functools.cache
 def values() -> st.SearchStrategy[str]:
-    """Any JSON value as text."""
+    """Any JSON value as text; one strategy for all, since each is looked through when it is new."""
     plain = st.sampled_from(["null", "true", "false"]) | NUMBERS | literals()
     return st.recursive(plain, lambda inner: objects(inner) | arrays(inner), max_leaves=5)
 
