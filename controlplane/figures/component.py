@@ -71,16 +71,16 @@ def _of(figures: ComponentFigures, name: str) -> Figure:
 
 def leaves(figures: ComponentFigures) -> Mapping[str, tuple[str, str, bool]]:
     """The texts on the page that a stream replaces, by the id of their leaf."""
-    found: dict[str, tuple[str, str, bool]] = {}
+    texts: dict[str, tuple[str, str, bool]] = {}
     for headline in headlines(figures):
-        found[headline.key] = _leaf(headline.figure)
-        found[f"{headline.key}-sub"] = (headline.sub, "", False)
-    found["declines-candidates-total"] = _leaf(seen(figures, figures.declines))
+        texts[headline.key] = _leaf(headline.figure)
+        texts[f"{headline.key}-sub"] = (headline.sub, "", False)
+    texts["declines-candidates-total"] = _leaf(seen(figures, figures.declines))
     for gate in figures.gates:
-        found[f"gate-{gate.name}"] = _leaf(numerals.count(gate.n))
-        found[f"gate-{gate.name}-requests"] = _leaf(numerals.count(gate.requests))
-        found[f"gate-{gate.name}-share"] = _leaf(numerals.share(gate.n, figures.declines))
-    return found
+        texts[f"gate-{gate.name}"] = _leaf(numerals.count(gate.n))
+        texts[f"gate-{gate.name}-requests"] = _leaf(numerals.count(gate.requests))
+        texts[f"gate-{gate.name}-share"] = _leaf(numerals.share(gate.n, figures.declines))
+    return texts
 
 
 def _leaf(figure: Figure) -> tuple[str, str, bool]:

@@ -98,12 +98,12 @@ def _fewest_runs_last(figures: ComponentFigures) -> tuple[int, str]:
 
 def _stats(traffic: Traffic) -> Stats:
     counts = traffic.counts
-    found = {field: getattr(traffic, column) for field, column in COLUMNS.items()}
+    columns = {field: getattr(traffic, column) for field, column in COLUMNS.items()}
     named = {name: counts.get(name, 0) for name in NAMED}
     projected = counts.get("projected_optimized_tokens", 0)
     unresolved = _by_name(counts, "unresolved:")
     return {
-        **found,
+        **columns,
         **named,
         **_dollars(traffic),
         "frozen_flips": counts.get("frozen_dropped", 0) - counts.get("frozen_repaired", 0),

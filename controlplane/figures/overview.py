@@ -28,13 +28,13 @@ Values = Mapping[str, Mapping[str, int]]
 
 def values_of(point: TrafficPoint) -> Values:
     """What one step adds to each chart, by series."""
-    found = point.values
+    counts = point.values
     return {
         REQUESTS: {
-            "shaped": found["shaped"],
-            "untouched": max(0, found["requests"] - found["shaped"]),
+            "shaped": counts["shaped"],
+            "untouched": max(0, counts["requests"] - counts["shaped"]),
         },
-        TOKENS: {name: found[name] for name in NAMES[TOKENS]},
+        TOKENS: {name: counts[name] for name in NAMES[TOKENS]},
         MONEY: {NET: int((point.saved_usd or 0) * PER_USD)},
     }
 
@@ -51,37 +51,37 @@ class Shown:
 def shown_of(reach: Reach, window: Window, scope: Scope) -> Shown:
     """scope: the tenant on screen, or all of those that the person may see."""
     tenant = scope.chosen.uid if scope.chosen else ""
-    found, node = counted(reach, window, tenant), scope.stats()
-    strip = _strip(found, node, scope=scope, is_open=has_open_loss(reach, tenant))
-    return Shown(found, node, strip)
+    reported, node = counted(reach, window, tenant), scope.stats()
+    strip = _strip(reported, node, scope=scope, is_open=has_open_loss(reach, tenant))
+    return Shown(reported, node, strip)
 
 
 HELD = ("stash_live", "stash_capacity")
 
 
-def _strip(found: Counted, node: Stats | None, *, scope: Scope, is_open: bool) -> Safety:
+def _strip(reported: Counted, node: Stats | None, *, scope: Scope, is_open: bool) -> Safety:
     """From what was reported. While that cannot be read, the memory of the node in this process
     can tell of a loss, and rules none out.
     """
-    if found.state is State.UNKNOWN:
+    if reported.state is State.UNKNOWN:
         return safety(node, is_whole=False, has_open_loss=is_open)
-    if node is None and not found.stats:
+    if node is None and not reported.stats:
         return safety(None, has_open_loss=is_open)
     held = _held(scope, node)
-    whole = not (found.covered.silent or found.covered.lost_batches)
-    return safety({**found.stats, **held}, is_whole=whole, has_open_loss=is_open)
+    whole = not (reported.covered.silent or reported.covered.lost_batches)
+    return safety({**reported.stats, **held}, is_whole=whole, has_open_loss=is_open)
 
 
 def _held(scope: Scope, node: Stats | None) -> Stats:
     """Of all stores. What one tenant has in them is not reported: of that a process can only speak
     for itself, and says nothing beside others.
     """
-    found = gauges()
-    if scope.sees_all and scope.chosen is None and found.processes:
-        known: Stats = found.values
+    gauged = gauges()
+    if scope.sees_all and scope.chosen is None and gauged.processes:
+        known: Stats = gauged.values
     else:
         # A store tells what it holds once it was written to: until then a new process says 0.
-        is_alone = found.processes <= 1 and node is not None and all_requests(node)
+        is_alone = gauged.processes <= 1 and node is not None and all_requests(node)
         known = node if is_alone and node is not None else {}
     return {name: known[name] for name in HELD if name in known}
 

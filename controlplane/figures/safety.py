@@ -98,12 +98,12 @@ def _expands(stats: Stats) -> int:
 
 
 def _calm_basis(stats: Stats) -> str:
-    found = _expands(stats)
-    if found == 0:
+    expands = _expands(stats)
+    if expands == 0:
         return "No agent has asked for an original back yet; every marker sent is held."
-    if found == 1:
+    if expands == 1:
         return "The one expand so far found its original."
-    return f"Every one of {numerals.count(found)} expands found its original."
+    return f"Every one of {numerals.count(expands)} expands found its original."
 
 
 def _loss(stats: Stats, lost: int) -> Safety:

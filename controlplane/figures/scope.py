@@ -66,16 +66,16 @@ class Scope:
         return merged(reported) if reported else None
 
 
-def scope_of(user: User, wanted: str) -> Scope:
-    """wanted: slug or uid of a tenant, empty for all.
+def scope_of(user: User, named: str) -> Scope:
+    """named: slug or uid of a tenant, empty for all.
 
     Http404 when the person may not see it, AmbiguousNameError for a slug of several.
     """
     tenants = list(visible_tenants(user))
     sees_all = user.memberships.filter(role=Membership.Role.MANAGER).exists()
-    if not wanted:
+    if not named:
         return Scope(tenants, None, sees_all)
-    meant = [tenant for tenant in tenants if wanted in (tenant.slug, tenant.uid)]
+    meant = [tenant for tenant in tenants if named in (tenant.slug, tenant.uid)]
     if len(meant) > 1:
         raise AmbiguousNameError("tenant", [tenant.uid for tenant in meant])
     if not meant:

@@ -79,14 +79,14 @@ def set_password(request: PersonRequest) -> HttpResponse:
     form = PasswordChangeForm(request.POST)
     status = HTTPStatus.UNPROCESSABLE_ENTITY
     if form.is_valid():
-        wanted = form.cleaned_data
+        cleaned = form.cleaned_data
         try:
-            change_password(request.user, current=wanted["current"], new=wanted["new"])
+            change_password(request.user, current=cleaned["current"], new=cleaned["new"])
         except TooManyAttemptsError:
             form.add_error("current", TOO_MANY)
             status = HTTPStatus.TOO_MANY_REQUESTS
         except ValidationError as refused:
-            is_weak = request.user.check_password(wanted["current"])
+            is_weak = request.user.check_password(cleaned["current"])
             form.refuse(refused, "new" if is_weak else "current")
         else:
             update_session_auth_hash(request, request.user)

@@ -77,14 +77,14 @@ def _member(membership: Membership, machines: int, seen_at: datetime | None) -> 
 def invitation_rows(organisation: Organisation | None) -> list[InvitationRow]:
     return [
         InvitationRow(
-            uid=found.uid,
-            email=found.email,
-            role=found.role,
-            tenants=tenants_in_words(found),
-            by=found.created_by.email if found.created_by else "Headrace",
-            expires_at=found.expires_at,
+            uid=invitation.uid,
+            email=invitation.email,
+            role=invitation.role,
+            tenants=tenants_in_words(invitation),
+            by=invitation.created_by.email if invitation.created_by else "Headrace",
+            expires_at=invitation.expires_at,
         )
-        for found in open_invitations(organisation)
+        for invitation in open_invitations(organisation)
     ]
 
 

@@ -152,15 +152,15 @@ def _invited(request: PersonRequest, invitation: Invitation, link: str) -> Once:
 @require_http_methods(ASKED)
 def withdraw(request: PersonRequest, place: str, invitation: str) -> HttpResponse:
     organisation = place_of(request, place, WRITE)
-    found = get_object_or_404(
+    pending = get_object_or_404(
         Invitation.objects.select_related("organisation"), organisation=organisation, uid=invitation
     )
     if request.method == "POST":
-        accounts.withdraw(found, request.user)
-        messages.success(request, f"The invitation of {found.email} is withdrawn.", "ok")
+        accounts.withdraw(pending, request.user)
+        messages.success(request, f"The invitation of {pending.email} is withdrawn.", "ok")
         return redirect(_at(organisation))
     question = Question(
-        title=f"Withdraw the invitation of {found.email}?",
+        title=f"Withdraw the invitation of {pending.email}?",
         lede="Its link stops working at once. The person can be invited again.",
         act="Withdraw it",
         crumbs=(Crumb("Members", _at(organisation)),),
@@ -349,14 +349,14 @@ def _membership(
 ) -> Membership:
     """acts_on_account: refused where the person also belongs to somewhere else."""
     organisation = place_of(request, place, WRITE)
-    found = get_object_or_404(
+    membership = get_object_or_404(
         Membership.objects.select_related("user", "organisation").prefetch_related("tenants"),
         organisation=organisation,
         user__uid=person,
     )
-    if acts_on_account and not is_theirs_alone(scope_of_request(request), found.user):
+    if acts_on_account and not is_theirs_alone(scope_of_request(request), membership.user):
         raise PermissionDenied
-    return found
+    return membership
 
 
 def _around(membership: Membership) -> dict[str, Any]:

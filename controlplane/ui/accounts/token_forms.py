@@ -66,14 +66,14 @@ class TokenForm(DesignedForm):
         self.fields["scopes"].initial = [name for name in names if name.endswith(READS)]
 
     def terms(self) -> TokenTerms:
-        wanted = self.cleaned_data
-        place = self.places[wanted["where"]]
+        cleaned = self.cleaned_data
+        place = self.places[cleaned["where"]]
         return TokenTerms(
-            scopes=wanted["scopes"],
+            scopes=cleaned["scopes"],
             organisation=place.organisation,
             tenant=place.tenant,
-            days=wanted["days"],
-            ip_allow=wanted["ip_allow"].replace(",", " ").split(),
+            days=cleaned["days"],
+            ip_allow=cleaned["ip_allow"].replace(",", " ").split(),
         )
 
 
@@ -87,12 +87,12 @@ def places_of(scope: Scope) -> dict[str, Place]:
     """By uid; a token of one tenant also belongs to its organisation."""
     tenants: Sequence[Tenant] = list(scope.tenants())
     organisations = {tenant.organisation.uid: tenant.organisation for tenant in tenants}
-    found = {ANYWHERE: Place()}
+    places = {ANYWHERE: Place()}
     for uid, organisation in organisations.items():
-        found[uid] = Place(organisation)
+        places[uid] = Place(organisation)
     for tenant in tenants:
-        found[tenant.uid] = Place(tenant.organisation, tenant)
-    return found
+        places[tenant.uid] = Place(tenant.organisation, tenant)
+    return places
 
 
 def _named(place: Place) -> str:

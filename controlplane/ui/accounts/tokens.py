@@ -65,23 +65,23 @@ def issue(request: PersonRequest) -> HttpResponse:
 @require_http_methods(ASKED)
 def rotate(request: PersonRequest, token: str) -> HttpResponse:
     """GET asks for the overlap, POST answers with the new token; its owner alone may see it."""
-    found = _token_of(request, token)
-    if not _is_own(request, found):
+    api_token = _token_of(request, token)
+    if not _is_own(request, api_token):
         raise Http404
     form = OverlapForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
         try:
-            fresh, plaintext = rotate_token(found, request.user, overlap=form.duration())
+            fresh, plaintext = rotate_token(api_token, request.user, overlap=form.duration())
         except ValidationError as refused:
             form.refuse(refused)
         else:
             return show_once(request, _shown(request, fresh, plaintext))
     question = Question(
-        title=f"Rotate {found.name}?",
-        lede=f"A new token of the same terms takes over from cg_api_{found.prefix}….",
+        title=f"Rotate {api_token.name}?",
+        lede=f"A new token of the same terms takes over from cg_api_{api_token.prefix}….",
         act="Rotate the token",
         is_danger=False,
-        **_around(request, found),
+        **_around(request, api_token),
     )
     return ask(request, question, form)
 
@@ -89,18 +89,18 @@ def rotate(request: PersonRequest, token: str) -> HttpResponse:
 @login_required
 @require_http_methods(ASKED)
 def revoke(request: PersonRequest, token: str) -> HttpResponse:
-    found = _token_of(request, token)
+    api_token = _token_of(request, token)
     if request.method == "POST":
-        revoke_token(found, request.user)
-        messages.success(request, f"The token {found.name} is revoked.", "ok")
-        return redirect(_list_of(request, found))
+        revoke_token(api_token, request.user)
+        messages.success(request, f"The token {api_token.name} is revoked.", "ok")
+        return redirect(_list_of(request, api_token))
     question = Question(
-        title=f"Revoke {found.name}?",
-        lede=f"Calls with cg_api_{found.prefix}… get 401 from the next one on. A revoked token "
+        title=f"Revoke {api_token.name}?",
+        lede=f"Calls with cg_api_{api_token.prefix}… get 401 from the next one on. A revoked token "
         "cannot be made live again.",
         act="Revoke the token",
-        already="It is revoked already." if found.revoked_at else "",
-        **_around(request, found),
+        already="It is revoked already." if api_token.revoked_at else "",
+        **_around(request, api_token),
     )
     return ask(request, question)
 

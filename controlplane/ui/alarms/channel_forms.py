@@ -47,14 +47,14 @@ class ChannelForm(DesignedForm):
 
     def terms(self) -> Terms:
         """A private address that a manager allowed holds for that address alone."""
-        wanted = self.cleaned_data
-        is_same = wanted["target"] == self.initial.get("target")
+        cleaned = self.cleaned_data
+        is_same = cleaned["target"] == self.initial.get("target")
         return Terms(
-            name=wanted["name"],
-            kind=self._kind or wanted["kind"],
-            target=wanted["target"],
-            least=wanted["least"],
-            allow_private=wanted["allow_private"]
+            name=cleaned["name"],
+            kind=self._kind or cleaned["kind"],
+            target=cleaned["target"],
+            least=cleaned["least"],
+            allow_private=cleaned["allow_private"]
             if self._may_be_private
             else self._is_private and is_same,
         )

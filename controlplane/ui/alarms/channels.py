@@ -165,26 +165,26 @@ def _found(request: PersonRequest, place: str, uid: str) -> Channel:
 @require_http_methods(ASKED)
 def channel(request: PersonRequest, place: str, channel: str) -> HttpResponse:
     """Its terms, and what was sent lately; POST changes the terms."""
-    found = _found(request, place, channel)
-    form = _form(request, found.organisation, found)
+    chosen_channel = _found(request, place, channel)
+    form = _form(request, chosen_channel.organisation, chosen_channel)
     if form.is_valid():
         try:
-            alarms.change(found, form.terms(), by=request.user)
+            alarms.change(chosen_channel, form.terms(), by=request.user)
         except ValidationError as refused:
             form.refuse(refused)
         else:
-            messages.success(request, f"{found.name} is changed.", "ok")
+            messages.success(request, f"{chosen_channel.name} is changed.", "ok")
             return redirect("ui:channel", place, channel)
-    sent = queries.recent_deliveries(found)
+    sent = queries.recent_deliveries(chosen_channel)
     context = {
-        "row": _row(found, place),
-        "channel": found,
+        "row": _row(chosen_channel, place),
+        "channel": chosen_channel,
         "form": form,
         "place": place,
-        "place_name": name_of(found.organisation),
+        "place_name": name_of(chosen_channel.organisation),
         "deliveries": [(each, delivery_verdict(each)) for each in sent],
-        "both_valid": alarms.is_both_valid(found, timezone.now()),
-        "is_webhook": found.kind == Channel.Kind.WEBHOOK,
+        "both_valid": alarms.is_both_valid(chosen_channel, timezone.now()),
+        "is_webhook": chosen_channel.kind == Channel.Kind.WEBHOOK,
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     return page(request, "alarms/channel.html", context, here=HERE, status=status)
@@ -193,8 +193,8 @@ def channel(request: PersonRequest, place: str, channel: str) -> HttpResponse:
 @login_required
 @require_POST
 def send_test(request: PersonRequest, place: str, channel: str) -> HttpResponse:
-    found = _found(request, place, channel)
-    alarms.send_test(found, by=request.user)
+    chosen_channel = _found(request, place, channel)
+    alarms.send_test(chosen_channel, by=request.user)
     messages.success(request, "A test is on its way; its answer appears below.", "ok")
     return redirect("ui:channel", place, channel)
 
@@ -203,31 +203,33 @@ def send_test(request: PersonRequest, place: str, channel: str) -> HttpResponse:
 @never_cache
 @require_POST
 def rotate(request: PersonRequest, place: str, channel: str) -> HttpResponse:
-    found = _found(request, place, channel)
-    if found.kind != Channel.Kind.WEBHOOK:
+    chosen_channel = _found(request, place, channel)
+    if chosen_channel.kind != Channel.Kind.WEBHOOK:
         raise Http404
-    value = alarms.rotate(found, by=request.user)
-    return _secret(request, found, value, "signs with it; for a day with the former one as well")
+    value = alarms.rotate(chosen_channel, by=request.user)
+    return _secret(
+        request, chosen_channel, value, "signs with it; for a day with the former one as well"
+    )
 
 
 @login_required
 @require_http_methods(ASKED)
 def remove(request: PersonRequest, place: str, channel: str) -> HttpResponse:
-    found = _found(request, place, channel)
+    chosen_channel = _found(request, place, channel)
     if request.method == "POST":
-        alarms.remove(found, by=request.user)
-        messages.success(request, f"{found.name} is removed.", "ok")
+        alarms.remove(chosen_channel, by=request.user)
+        messages.success(request, f"{chosen_channel.name} is removed.", "ok")
         return redirect("ui:channels-there", place)
     question = Question(
-        title=f"Remove {found.name}",
+        title=f"Remove {chosen_channel.name}",
         lede="Nobody is told there any more. Its delivery log and its secret go with it.",
         act="Remove the channel",
-        leave=_back(found),
+        leave=_back(chosen_channel),
         crumbs=[Crumb("Channels", reverse("ui:channels-there", args=[place]))],
         here=HERE,
     )
     return ask(request, question)
 
 
-def _back(found: Channel) -> str:
-    return reverse("ui:channel", args=[handle_of(found.organisation), found.uid])
+def _back(channel: Channel) -> str:
+    return reverse("ui:channel", args=[handle_of(channel.organisation), channel.uid])

@@ -58,19 +58,19 @@ def alarms(request: PersonRequest) -> HttpResponse:
     """?state=, ?severity=, ?tenant= narrow it; ?before= continues below an alarm."""
     scope, asked = scope_of_request(request), _asked(request)
     chosen = scope_of(request.user, request.GET.get("tenant", "")).chosen
-    wanted = AlarmFilter(
+    filters = AlarmFilter(
         state=asked["state"],
         severity=asked["severity"],
         tenant=chosen.uid if chosen else "",
         before=request.GET.get("before", ""),
     )
-    found, now = queries.alarms(scope, wanted), timezone.now()
-    rows = alarm_rows(found.rows, now)
+    listed, now = queries.alarms(scope, filters), timezone.now()
+    rows = alarm_rows(listed.rows, now)
     context = {
         "rows": rows,
         "lists": [_choice(label, asked, state=state) for state, label in LISTS],
         "severities": _severities(asked),
-        "older": _href({**asked, "before": found.older}) if found.older else "",
+        "older": _href({**asked, "before": listed.older}) if listed.older else "",
         "is_open_list": asked["state"] == "open",
         "is_narrowed": bool(asked["severity"] or asked["tenant"]),
         "here": reverse(HERE),
@@ -134,50 +134,50 @@ def _found(request: PersonRequest, uid: str) -> Alarm:
 
 
 def _shown(
-    request: PersonRequest, found: Alarm, failed: DesignedForm | None = None
+    request: PersonRequest, alarm: Alarm, failed: DesignedForm | None = None
 ) -> HttpResponse:
-    scope, now, rule = scope_of_request(request), timezone.now(), RULES[found.rule]
-    marker, life = life_of(scope, found)
+    scope, now, rule = scope_of_request(request), timezone.now(), RULES[alarm.rule]
+    marker, life = life_of(scope, alarm)
     context = {
-        "row": alarm_row(found, now),
-        "alarm": found,
+        "row": alarm_row(alarm, now),
+        "alarm": alarm,
         "rule": rule,
-        "seen": seen_rows(found),
+        "seen": seen_rows(alarm),
         "marker": marker,
         "life": life,
-        "cause": cause_of(found),
-        "impact": _impact(found),
-        "history": history(found),
-        "silenced_until": queries.silenced_until(found, now),
+        "cause": cause_of(alarm),
+        "impact": _impact(alarm),
+        "history": history(alarm),
+        "silenced_until": queries.silenced_until(alarm, now),
         "others": alarm_rows(queries.open_alarms(scope), now),
-        **_forms(scope, found, failed),
+        **_forms(scope, alarm, failed),
     }
     status = HTTPStatus.UNPROCESSABLE_ENTITY if failed else HTTPStatus.OK
     return page(request, "alarms/alarm.html", context, here=HERE, status=status)
 
 
 def _forms(
-    scope: Scope, found: Alarm, failed: DesignedForm | None
+    scope: Scope, alarm: Alarm, failed: DesignedForm | None
 ) -> dict[str, DesignedForm | None]:
     """Those that the person may fill in; a refused one with what was wrong."""
     made: dict[str, DesignedForm | None] = {"ack": None, "resolve": None, "silence": None}
-    if not found.is_open:
+    if not alarm.is_open:
         return made
-    if scope.may(ACK, found.tenant):
+    if scope.may(ACK, alarm.tenant):
         made |= {"ack": AckForm(), "resolve": ResolveForm()}
-    if scope.may(SILENCE, found.tenant):
+    if scope.may(SILENCE, alarm.tenant):
         made["silence"] = SilenceForm()
     if failed is not None:
         made[failed.ids] = failed
     return made
 
 
-def _impact(found: Alarm) -> dict[str, object]:
-    sessions = set(found.occurrences.exclude(session="").values_list("session", flat=True))
+def _impact(alarm: Alarm) -> dict[str, object]:
+    sessions = set(alarm.occurrences.exclude(session="").values_list("session", flat=True))
     return {
         "number": len(sessions),
         "sessions": plural(len(sessions), "session"),
-        "seen": plural(found.count, "time"),
+        "seen": plural(alarm.count, "time"),
     }
 
 
@@ -230,16 +230,16 @@ def _allowed(request: PersonRequest, uid: str, permission: str) -> Alarm:
 
 
 def _answered(
-    request: PersonRequest, found: Alarm, form: DesignedForm, act: Callable[[Alarm], str]
+    request: PersonRequest, alarm: Alarm, form: DesignedForm, act: Callable[[Alarm], str]
 ) -> HttpResponse:
     """Back to the alarm; with the form and what was wrong with it where it was not taken."""
     if form.is_valid():
         try:
-            messages.success(request, act(found), "ok")
-            return redirect("ui:alarm", found.uid)
+            messages.success(request, act(alarm), "ok")
+            return redirect("ui:alarm", alarm.uid)
         except ValidationError as refused:
             form.refuse(refused)
-    return _shown(request, found, form)
+    return _shown(request, alarm, form)
 
 
 # ---- the bell, which every page asks for -------------------------------------------------------

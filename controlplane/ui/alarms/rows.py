@@ -95,23 +95,23 @@ def seen_rows(alarm: Alarm) -> list[SeenRow]:
     return [_seen(alarm, found) for found in alarm.occurrences.order_by("-id")[:SHOWN]]
 
 
-def _seen(alarm: Alarm, found: Occurrence) -> SeenRow:
-    has_page = bool(alarm.tenant and found.session)
+def _seen(alarm: Alarm, occurrence: Occurrence) -> SeenRow:
+    has_page = bool(alarm.tenant and occurrence.session)
     return SeenRow(
-        at=found.at,
-        number=count(found.number),
-        session=found.session,
-        session_href=session_href(alarm.tenant.uid, found.session)
+        at=occurrence.at,
+        number=count(occurrence.number),
+        session=occurrence.session,
+        session_href=session_href(alarm.tenant.uid, occurrence.session)
         if alarm.tenant and has_page
         else "",
-        turn=found.turn,
-        request=found.request,
-        marker=found.marker,
-        component=found.component,
-        tokens=None if found.tokens is None else count(found.tokens),
-        node=found.node,
-        cause=found.cause,
-        detail=visible(found.detail),
+        turn=occurrence.turn,
+        request=occurrence.request,
+        marker=occurrence.marker,
+        component=occurrence.component,
+        tokens=None if occurrence.tokens is None else count(occurrence.tokens),
+        node=occurrence.node,
+        cause=occurrence.cause,
+        detail=visible(occurrence.detail),
     )
 
 

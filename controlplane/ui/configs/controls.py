@@ -234,15 +234,15 @@ def spelled(value: object) -> str:
 
 def changed(shown: Drawn, posted: Mapping[str, str]) -> dict[str, str]:
     """What was sent back otherwise than it was shown, by pointer; "" clears a key."""
-    found = {}
+    values = {}
     for control in (control for section in shown.sections for control in section.controls):
         sent = posted.get(control.name)
         if sent is None or control.shape == "elsewhere":
             continue
         sent = sent.replace("\r\n", "\n").strip()
         if sent != control.written.strip():
-            found[control.name] = sent
-    return found
+            values[control.name] = sent
+    return values
 
 
 def pipeline_asked(shown: Drawn, posted: Mapping[str, str]) -> list[str] | None:

@@ -87,12 +87,12 @@ def in_one_column(listed: Sequence[Pair]) -> Iterator[Stretch]:
 
 def _one_by_one(listed: Sequence[Pair]) -> Iterator[Cell | str]:
     for is_changed, group in groupby(listed, key=lambda pair: has_changes([pair])):
-        found = list(group)
+        run = list(group)
         if is_changed:
-            yield from (pair.left for pair in found if pair.left and pair.left.line)
-            yield from (pair.right for pair in found if pair.right and pair.right.line)
+            yield from (pair.left for pair in run if pair.left and pair.left.line)
+            yield from (pair.right for pair in run if pair.right and pair.right.line)
         else:
-            yield from (pair.left or pair.folded for pair in found)
+            yield from (pair.left or pair.folded for pair in run)
 
 
 def has_changes(listed: Sequence[Pair]) -> bool:
@@ -100,13 +100,13 @@ def has_changes(listed: Sequence[Pair]) -> bool:
     return any(cell.kind for cell in cells)
 
 
-def _folded(found: Sequence[Row]) -> Iterator[Pair]:
+def _folded(listed: Sequence[Row]) -> Iterator[Pair]:
     at = 0
-    for is_same, group in groupby(found, key=lambda row: row.kind == "same"):
+    for is_same, group in groupby(listed, key=lambda row: row.kind == "same"):
         block = list(group)
         head = 0 if at == 0 else AROUND
         at += len(block)
-        tail = 0 if at == len(found) else AROUND
+        tail = 0 if at == len(listed) else AROUND
         hidden = len(block) - head - tail
         if not is_same or hidden <= 1:
             yield from map(_pair, block)

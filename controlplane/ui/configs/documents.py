@@ -59,18 +59,18 @@ def document_rows(user: User) -> list[DocumentRow]:
         documents__kind=Kind.ORG_DEFAULT
     ):
         org_default(organisation)
-    found = visible.documents(scope).exclude(kind=Kind.PRESET).select_related("head__author")
+    readable = visible.documents(scope).exclude(kind=Kind.PRESET).select_related("head__author")
     among = list(scope.tenants())
     mine = ConfigDraft.objects.filter(user=user)
     drafts = frozenset(mine.values_list("document_id", flat=True))
     order = {Kind.SERVER_DEFAULT: 0, Kind.ORG_DEFAULT: 1}
     rows = [
         (
-            order.get(Kind(one.kind), 2),
-            title_of(one),
-            _row(one, scope, handle_of(one, among), drafts),
+            order.get(Kind(document.kind), 2),
+            title_of(document),
+            _row(document, scope, handle_of(document, among), drafts),
         )
-        for one in found
+        for document in readable
     ]
     return [row for _, _, row in sorted(rows, key=lambda each: each[:2])]
 

@@ -63,58 +63,58 @@ class Looked:
         return f"{found} {'blocks' if self.errors == 1 else 'block'} saving."
 
 
-def looked(request: PersonRequest, found: Opened, source: str) -> Looked:
+def looked(request: PersonRequest, opened: Opened, source: str) -> Looked:
     """The same check as saving makes."""
-    checked = checked_as(found.document, source, request.user)
-    before = found.version.source if found.version else ""
-    against = f"against version {found.version.number}" if found.version else ""
-    if not found.version and found.below:
-        against = f"against {found.below_is}"
+    checked = checked_as(opened.document, source, request.user)
+    before = opened.version.source if opened.version else ""
+    against = f"against version {opened.version.number}" if opened.version else ""
+    if not opened.version and opened.below:
+        against = f"against {opened.below_is}"
     after = checked_side(checked, source, "")
-    said = summary_of(found.document, before, after, request.user, against=against)
-    is_default = found.document.kind in (Kind.SERVER_DEFAULT, Kind.ORG_DEFAULT)
+    said = summary_of(opened.document, before, after, request.user, against=against)
+    is_default = opened.document.kind in (Kind.SERVER_DEFAULT, Kind.ORG_DEFAULT)
     return Looked(
         problem_rows.rows(checked.problems, source),
         said,
-        found.is_preset,
-        tenants_below(found.document).count() if is_default else None,
+        opened.is_preset,
+        tenants_below(opened.document).count() if is_default else None,
     )
 
 
 def text_page(
     request: PersonRequest,
-    found: Opened,
+    opened: Opened,
     source: str | None = None,
     /,
     status: int = HTTPStatus.OK,
     **more: object,
 ) -> HttpResponse:
     """source: another text than the newest one; more: what was posted and what is said of it."""
-    typed = found.source if source is None else source
-    shown = typed or (found.below.source if found.below and found.follows else "")
+    typed = opened.source if source is None else source
+    shown = typed or (opened.below.source if opened.below and opened.follows else "")
     is_typed = source is not None
-    reads_below = found.follows and not is_typed
-    look = None if reads_below else looked(request, found, typed)
+    reads_below = opened.follows and not is_typed
+    look = None if reads_below else looked(request, opened, typed)
     context: dict[str, object] = {
         "source": shown,
         "reads_below": reads_below,
         "is_typed": is_typed,
         "look": look,
-        "based_on": found.based_on,
-        "versions": versions(found.document, limit=VERSIONS_SHOWN),
-        "others": drafts.others_drafting(found.document, request.user),
+        "based_on": opened.based_on,
+        "versions": versions(opened.document, limit=VERSIONS_SHOWN),
+        "others": drafts.others_drafting(opened.document, request.user),
         "said": "",
         "not_done": "",
     }
     return document_page(
-        request, found, "configs/text.html", {**context, **more}, tab="Text", status=status
+        request, opened, "configs/text.html", {**context, **more}, tab="Text", status=status
     )
 
 
-def draft_shown(request: PersonRequest, found: Opened) -> ConfigDraft | None:
+def draft_shown(request: PersonRequest, opened: Opened) -> ConfigDraft | None:
     """What the reader typed last and did not save, where it is another text than the newest."""
-    draft = drafts.draft_of(found.document, request.user) if found.may_write else None
-    return None if draft is None or draft.source == found.source else draft
+    draft = drafts.draft_of(opened.document, request.user) if opened.may_write else None
+    return None if draft is None or draft.source == opened.source else draft
 
 
 def typed_source(request: PersonRequest) -> str:
@@ -122,6 +122,6 @@ def typed_source(request: PersonRequest) -> str:
     return request.POST.get("source", "").replace("\r\n", "\n")
 
 
-def typed_base(request: PersonRequest, found: Opened) -> int:
+def typed_base(request: PersonRequest, opened: Opened) -> int:
     sent = request.POST.get("based_on", "")
-    return whole(sent, found.based_on)
+    return whole(sent, opened.based_on)

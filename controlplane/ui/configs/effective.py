@@ -17,7 +17,7 @@ from controlplane.configs.queries import current_revision
 from controlplane.fleet import running
 from controlplane.ui.configs import problem_rows
 from controlplane.ui.configs.effective_rows import FILTERS, filtered, rows
-from controlplane.ui.configs.opened import Opened, opened
+from controlplane.ui.configs.opened import Opened, open_by_handle
 from controlplane.ui.configs.page import document_page
 from controlplane.ui.frame.page import PersonRequest
 from dataplane.core.config.check import Checked
@@ -36,37 +36,37 @@ class Filter:
 @require_safe
 def effective(request: PersonRequest, handle: str) -> HttpResponse:
     """of=draft: of the reader's unsaved text."""
-    found = opened(request, handle)
-    draft = drafts.draft_of(found.document, request.user) if found.may_write else None
+    opened = open_by_handle(request, handle)
+    draft = drafts.draft_of(opened.document, request.user) if opened.may_write else None
     of_draft = draft is not None and request.GET.get("of") == "draft"
-    source = draft.source if draft and of_draft else found.source
-    number = None if of_draft else found.number
-    checked = checked_as(found.document, source, request.user, number=number)
+    source = draft.source if draft and of_draft else opened.source
+    number = None if of_draft else opened.number
+    checked = checked_as(opened.document, source, request.user, number=number)
     context = {
         "has_draft": draft is not None,
         "of_draft": of_draft,
-        "revision": current_revision(found.tenant) if found.tenant else None,
+        "revision": current_revision(opened.tenant) if opened.tenant else None,
         "problems": problem_rows.rows(checked.errors, source),
-        **table(request, found, checked),
+        **table(request, opened, checked),
     }
-    return document_page(request, found, "configs/effective.html", context, tab="Effective")
+    return document_page(request, opened, "configs/effective.html", context, tab="Effective")
 
 
-def table(request: PersonRequest, found: Opened, checked: Checked) -> dict[str, object]:
+def table(request: PersonRequest, opened: Opened, checked: Checked) -> dict[str, object]:
     """The rows that the filters leave; nothing for a text that does not validate."""
     if checked.effective is None:
         return {"rows": (), "filters": (), "effective": None}
     imposed = running.imposed()
     every = rows(checked.effective, imposed)
-    which, wanted = request.GET.get("show", ""), request.GET.get("q", "")
-    left = filtered(every, which, wanted, found.document.kind)
+    which, search = request.GET.get("show", ""), request.GET.get("q", "")
+    left = filtered(every, which, search, opened.document.kind)
     return {
         "effective": checked.effective,
         "imposed": imposed,
         "rows": left,
         "shown": f"{len(left)} of {len(every)} keys",
         "which": which,
-        "wanted": wanted,
+        "wanted": search,
         "filters": filters(request, which),
     }
 
@@ -83,9 +83,9 @@ def filters(request: PersonRequest, which: str) -> tuple[Filter, ...]:
 @require_safe
 def download(request: PersonRequest, handle: str, form: str) -> HttpResponse:
     """form: yaml, with a comment on each line that says where its value comes from, or json."""
-    found = opened(request, handle)
+    opened = open_by_handle(request, handle)
     effective = checked_as(
-        found.document, found.source, request.user, number=found.number
+        opened.document, opened.source, request.user, number=opened.number
     ).effective
     if effective is None or form not in TYPES:
         raise Http404

@@ -17,7 +17,7 @@ from controlplane.configs.problems import StaleBaseError
 from controlplane.ui.configs import controls, merge, problem_rows
 from controlplane.ui.configs.controls import Drawn
 from controlplane.ui.configs.editor import WRITE, draft_shown, text_page, typed_base
-from controlplane.ui.configs.opened import Opened, opened
+from controlplane.ui.configs.opened import Opened, open_by_handle
 from controlplane.ui.configs.page import document_page
 from controlplane.ui.configs.saved import tell_saved
 from controlplane.ui.frame.page import PersonRequest
@@ -34,106 +34,106 @@ SHORTEST = 3  # characters of a message
 def form(request: PersonRequest, handle: str) -> HttpResponse:
     """POST makes the edits that the form asks for: in the text, or at once as a new version."""
     if request.method == "POST":
-        return _posted(request, opened(request, handle, WRITE))
-    found = opened(request, handle)
-    source, base = _begun(request, found)
-    return form_page(request, found, source, based_on=base)
+        return _posted(request, open_by_handle(request, handle, WRITE))
+    opened = open_by_handle(request, handle)
+    source, base = _begun(request, opened)
+    return form_page(request, opened, source, based_on=base)
 
 
-def _begun(request: PersonRequest, found: Opened) -> tuple[str, int]:
+def _begun(request: PersonRequest, opened: Opened) -> tuple[str, int]:
     """The draft, so that text and form are two views of one thing, else the newest text; and the
     version that it was begun on.
     """
-    draft = draft_shown(request, found)
-    return (draft.source, draft.base) if draft else (found.source, found.based_on)
+    draft = draft_shown(request, opened)
+    return (draft.source, draft.base) if draft else (opened.source, opened.based_on)
 
 
 def form_page(
     request: PersonRequest,
-    found: Opened,
+    opened: Opened,
     source: str,
     status: int = HTTPStatus.OK,
     **more: object,
 ) -> HttpResponse:
-    checked = checked_as(found.document, source, request.user)
-    drawn = draw(found, source, checked)
+    checked = checked_as(opened.document, source, request.user)
+    drawn = draw(opened, source, checked)
     context = {
         "drawn": drawn,
-        "is_draft": source != found.source,
-        "based_on": found.based_on,
+        "is_draft": source != opened.source,
+        "based_on": opened.based_on,
         "problems": () if drawn else problem_rows.rows(checked.errors, source),
-        "has_own": not found.follows or source != found.source,
+        "has_own": not opened.follows or source != opened.source,
         **more,
     }
-    return document_page(request, found, "configs/form.html", context, tab="Form", status=status)
+    return document_page(request, opened, "configs/form.html", context, tab="Form", status=status)
 
 
 def draw(
-    found: Opened, source: str, checked: Checked, problems: Mapping[str, str] | None = None
+    opened: Opened, source: str, checked: Checked, problems: Mapping[str, str] | None = None
 ) -> Drawn | None:
     """None for a text that does not validate: there is nothing to draw the form of."""
     if checked.effective is None:
         return None
-    return controls.drawn(source, checked.effective, is_preset=found.is_preset, problems=problems)
+    return controls.drawn(source, checked.effective, is_preset=opened.is_preset, problems=problems)
 
 
-def _posted(request: PersonRequest, found: Opened) -> HttpResponse:
-    source, _ = _begun(request, found)
-    shown = draw(found, source, checked_as(found.document, source, request.user))
+def _posted(request: PersonRequest, opened: Opened) -> HttpResponse:
+    source, _ = _begun(request, opened)
+    shown = draw(opened, source, checked_as(opened.document, source, request.user))
     if shown is None:
-        return form_page(request, found, source, HTTPStatus.CONFLICT)
+        return form_page(request, opened, source, HTTPStatus.CONFLICT)
     changed = controls.changed(shown, request.POST)
-    values = form_fields.posted(changed, is_preset=found.is_preset)
+    values = form_fields.posted(changed, is_preset=opened.is_preset)
     pipeline = controls.pipeline_asked(shown, request.POST)
     try:
         text = form_fields.edited(source, values, pipeline)
     except EditError as refused:
         said = f"This form cannot make the change in this text. {refused}"
-        return form_page(request, found, source, HTTPStatus.UNPROCESSABLE_ENTITY, refused=said)
+        return form_page(request, opened, source, HTTPStatus.UNPROCESSABLE_ENTITY, refused=said)
     if "show" in request.POST:
-        return _shown(request, found, text)
-    return _saved(request, found, text)
+        return _shown(request, opened, text)
+    return _saved(request, opened, text)
 
 
-def _shown(request: PersonRequest, found: Opened, text: str) -> HttpResponse:
+def _shown(request: PersonRequest, opened: Opened, text: str) -> HttpResponse:
     """The changed text in the editor, not saved."""
     said = "The form's changes are in the text. Not saved yet."
     message = request.POST.get("message", "")
-    base = typed_base(request, found)
-    return text_page(request, found, text, said=said, message=message, based_on=base)
+    base = typed_base(request, opened)
+    return text_page(request, opened, text, said=said, message=message, based_on=base)
 
 
-def _saved(request: PersonRequest, found: Opened, text: str) -> HttpResponse:
+def _saved(request: PersonRequest, opened: Opened, text: str) -> HttpResponse:
     message = request.POST.get("message", "").strip()
-    base, before = typed_base(request, found), found.head
+    base, before = typed_base(request, opened), opened.head
     if len(message) < SHORTEST:
         return text_page(
-            request, found, text, HTTPStatus.UNPROCESSABLE_ENTITY,
+            request, opened, text, HTTPStatus.UNPROCESSABLE_ENTITY,
             message=message, based_on=base, not_done=f"Not saved. {NO_MESSAGE}",
         )  # fmt: skip
     try:
-        version = save_version(found.document, text, message, request.user, based_on=base)
+        version = save_version(opened.document, text, message, request.user, based_on=base)
     except StaleBaseError:
         sent = {"source": text, "message": message, "based_on": base}
-        return merge.overtaken(request, found, sent)
+        return merge.overtaken(request, opened, sent)
     except ConfigError as refused:
-        return _refused(request, found, refused, message)
-    drafts.drop_draft(found.document, request.user)
-    tell_saved(request, found, version, before)
-    return redirect("ui:config-form", found.handle)
+        return _refused(request, opened, refused, message)
+    drafts.drop_draft(opened.document, request.user)
+    tell_saved(request, opened, version, before)
+    return redirect("ui:config-form", opened.handle)
 
 
 def _refused(
-    request: PersonRequest, found: Opened, refused: ConfigError, message: str
+    request: PersonRequest, opened: Opened, refused: ConfigError, message: str
 ) -> HttpResponse:
     """The form as it was sent, each refusal under its control; others in the list above."""
-    source, _ = _begun(request, found)
-    checked = checked_as(found.document, source, request.user)
+    source, _ = _begun(request, opened)
+    checked = checked_as(opened.document, source, request.user)
     errors = [problem for problem in refused.problems if problem.severity == "error"]
     said = {problem.path: problem.message for problem in errors}
-    drawn = draw(found, source, checked, said)
+    drawn = draw(opened, source, checked, said)
     return form_page(
-        request, found, source, HTTPStatus.UNPROCESSABLE_ENTITY,
+        request, opened, source, HTTPStatus.UNPROCESSABLE_ENTITY,
         drawn=drawn.sent(request.POST) if drawn else None,
         problems=problem_rows.rows(errors), message=message, not_saved=True,
     )  # fmt: skip

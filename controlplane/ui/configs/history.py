@@ -22,7 +22,7 @@ from controlplane.ui.configs import problem_rows
 from controlplane.ui.configs.changes import summary
 from controlplane.ui.configs.diff_rows import has_changes, pairs
 from controlplane.ui.configs.editor import WRITE
-from controlplane.ui.configs.opened import Opened, opened
+from controlplane.ui.configs.opened import Opened, open_by_handle
 from controlplane.ui.configs.page import document_page
 from controlplane.ui.configs.saved import tell_overridden
 from controlplane.ui.frame.page import PersonRequest
@@ -44,32 +44,32 @@ class Side:
 @login_required
 @require_safe
 def history(request: PersonRequest, handle: str) -> HttpResponse:
-    found = opened(request, handle)
-    every = visible.versions(scope_of_user(request.user)).filter(document=found.document)
+    opened = open_by_handle(request, handle)
+    every = visible.versions(scope_of_user(request.user)).filter(document=opened.document)
     listed = list(every[:MOST])
     return document_page(
-        request, found, "configs/versions.html", {"versions": listed}, tab="Versions"
+        request, opened, "configs/versions.html", {"versions": listed}, tab="Versions"
     )
 
 
 @login_required
 @require_safe
 def version(request: PersonRequest, handle: str, number: int) -> HttpResponse:
-    found = opened(request, handle)
-    shown = version_of(found, number)
+    opened = open_by_handle(request, handle)
+    shown = version_of(opened, number)
     context = {
         "shown": shown,
         "problems": problem_rows.rows(shown.warnings, shown.source),
-        "is_newest": found.head is not None and found.head.pk == shown.pk,
-        "based_on": found.based_on,
+        "is_newest": opened.head is not None and opened.head.pk == shown.pk,
+        "based_on": opened.based_on,
         "message": f"Restore version {number}: {shown.message}"[:500],
     }
-    return document_page(request, found, "configs/version.html", context, tab="Versions")
+    return document_page(request, opened, "configs/version.html", context, tab="Versions")
 
 
-def version_of(found: Opened, number: int) -> ConfigVersion:
+def version_of(opened: Opened, number: int) -> ConfigVersion:
     rows = ConfigVersion.objects.select_related("author", "parent")
-    shown = rows.filter(document=found.document, number=number).first()
+    shown = rows.filter(document=opened.document, number=number).first()
     if shown is None:
         raise Http404
     return shown
@@ -79,13 +79,13 @@ def version_of(found: Opened, number: int) -> ConfigVersion:
 @require_POST
 def restore(request: PersonRequest, handle: str, number: int) -> HttpResponse:
     """The old text again, as the next version."""
-    found = opened(request, handle, WRITE)
-    wanted = version_of(found, number)
+    opened = open_by_handle(request, handle, WRITE)
+    earlier = version_of(opened, number)
     message = request.POST.get("message", "").strip() or f"Restore version {number}"
     sent = request.POST.get("based_on", "")
-    based_on = whole(sent, found.based_on)
+    based_on = whole(sent, opened.based_on)
     try:
-        made = restored(wanted, message, request.user, based_on=based_on)
+        made = restored(earlier, message, request.user, based_on=based_on)
     except StaleBaseError as race:
         said = f"Nothing was changed: version {race.head.number} was saved meanwhile."
         messages.warning(request, said, "watch")
@@ -105,8 +105,8 @@ def restore(request: PersonRequest, handle: str, number: int) -> HttpResponse:
 @require_safe
 def diff(request: PersonRequest, handle: str) -> HttpResponse:
     """left and right: numbers of versions, or "draft"; by default the newest against its parent."""
-    found = opened(request, handle)
-    offered = sides(request, found)
+    opened = open_by_handle(request, handle)
+    offered = sides(request, opened)
     right = chosen(offered, request.GET.get("right", ""), 0)
     left = chosen(offered, request.GET.get("left", ""), 1)
     context: dict[str, object] = {
@@ -116,28 +116,28 @@ def diff(request: PersonRequest, handle: str) -> HttpResponse:
         "is_whole": _whole(request),
     }
     if left is not None and right is not None:
-        context |= compared(request, found, left, right)
-    return document_page(request, found, "configs/diff.html", context, tab="Diff")
+        context |= compared(request, opened, left, right)
+    return document_page(request, opened, "configs/diff.html", context, tab="Diff")
 
 
 def _whole(request: PersonRequest) -> bool:
     return request.GET.get("lines") == "all"
 
 
-def compared(request: PersonRequest, found: Opened, left: Side, right: Side) -> dict[str, object]:
+def compared(request: PersonRequest, opened: Opened, left: Side, right: Side) -> dict[str, object]:
     listed = pairs(left.source, right.source, whole=_whole(request))
-    said = summary(found.document, left.source, right.source, request.user)
+    said = summary(opened.document, left.source, right.source, request.user)
     return {"pairs": listed, "differs": has_changes(listed), "summary": said}
 
 
-def sides(request: PersonRequest, found: Opened) -> Sequence[Side]:
+def sides(request: PersonRequest, opened: Opened) -> Sequence[Side]:
     """The draft if there is one, then versions, newest first."""
-    draft = drafts.draft_of(found.document, request.user) if found.may_write else None
+    draft = drafts.draft_of(opened.document, request.user) if opened.may_write else None
     listed = [
-        Side(str(one.number), f"version {one.number}: {one.message}", one.source)
-        for one in versions(found.document, limit=MOST)
+        Side(str(version.number), f"version {version.number}: {version.message}", version.source)
+        for version in versions(opened.document, limit=MOST)
     ]
-    if draft is not None and draft.source != found.source:
+    if draft is not None and draft.source != opened.source:
         listed.insert(0, Side(DRAFT, "your draft, not saved", draft.source))
     return listed
 

@@ -16,7 +16,7 @@ from controlplane.configs.merging import Hunk, Merge
 from controlplane.configs.queries import lost_race
 from controlplane.figures.numerals import plural
 from controlplane.ui.configs.editor import WRITE, text_page, typed_base, typed_source
-from controlplane.ui.configs.opened import Opened, opened
+from controlplane.ui.configs.opened import Opened, open_by_handle
 from controlplane.ui.configs.page import document_page
 from controlplane.ui.frame.page import PersonRequest
 
@@ -52,12 +52,12 @@ class HunkRow:
         return self.outcome == "conflict"
 
 
-def overtaken(request: PersonRequest, found: Opened, sent: Mapping[str, Any]) -> HttpResponse:
+def overtaken(request: PersonRequest, opened: Opened, sent: Mapping[str, Any]) -> HttpResponse:
     """The three texts; sent: source, message and based_on of the form that came too late."""
-    found.document.refresh_from_db()
-    merge = lost_race(found.document, sent["based_on"], sent["source"])
+    opened.document.refresh_from_db()
+    merge = lost_race(opened.document, sent["based_on"], sent["source"])
     context = {
-        "head": found.document.head,
+        "head": opened.document.head,
         "source": sent["source"],
         "message": sent["message"],
         "based_on": sent["based_on"],
@@ -66,7 +66,7 @@ def overtaken(request: PersonRequest, found: Opened, sent: Mapping[str, Any]) ->
         "has_conflicts": merge.conflicts > 0,
     }
     return document_page(
-        request, found, "configs/merge.html", context, tab="", status=HTTPStatus.CONFLICT
+        request, opened, "configs/merge.html", context, tab="", status=HTTPStatus.CONFLICT
     )
 
 
@@ -90,16 +90,16 @@ def merge(request: PersonRequest, handle: str) -> HttpResponse:
 
     theirs: the version that the choices were made against; a newer one asks anew.
     """
-    found = opened(request, handle, WRITE)
-    source, base = typed_source(request), typed_base(request, found)
+    opened = open_by_handle(request, handle, WRITE)
+    source, base = typed_source(request), typed_base(request, opened)
     message = request.POST.get("message", "")
-    if request.POST.get("theirs") != str(found.based_on):
+    if request.POST.get("theirs") != str(opened.based_on):
         sent = {"source": source, "message": message, "based_on": base}
-        return overtaken(request, found, sent)
-    text = chosen(lost_race(found.document, base, source), request.POST)
-    drafts.drop_draft(found.document, request.user)
-    said = f"Brought together with version {found.based_on}. Look it over, then save."
-    return text_page(request, found, text, said=said, message=message)
+        return overtaken(request, opened, sent)
+    text = chosen(lost_race(opened.document, base, source), request.POST)
+    drafts.drop_draft(opened.document, request.user)
+    said = f"Brought together with version {opened.based_on}. Look it over, then save."
+    return text_page(request, opened, text, said=said, message=message)
 
 
 def chosen(merge: Merge, posted: Mapping[str, str]) -> str:

@@ -111,7 +111,7 @@ def title_of(document: ConfigDocument) -> str:
     return "Server default"
 
 
-def opened(request: PersonRequest, handle: str, permission: str = visible.READ) -> Opened:
+def open_by_handle(request: PersonRequest, handle: str, permission: str = visible.READ) -> Opened:
     """Http404 for a document one may not read, PermissionDenied for a deed one may not do."""
     scope = scope_of_user(request.user)
     document = _found(scope, handle)

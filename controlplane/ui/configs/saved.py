@@ -12,14 +12,14 @@ OVERRIDDEN = "config.overridden_by_environment"
 
 
 def tell_saved(
-    request: PersonRequest, found: Opened, version: ConfigVersion, before: ConfigVersion | None
+    request: PersonRequest, opened: Opened, version: ConfigVersion, before: ConfigVersion | None
 ) -> None:
     """before: the newest version until then, which stays so where the text is its own."""
     if before is not None and version.pk == before.pk:
         said = f"Nothing was saved: this is the text of version {version.number} already."
         messages.info(request, said, "accent")
         return
-    works = "It works for nobody until it is promoted." if found.is_preset else ""
+    works = "It works for nobody until it is promoted." if opened.is_preset else ""
     said = f"Version {version.number} is saved{'.' if works else ' and published.'} {works}"
     messages.success(request, said.strip(), "ok")
     tell_overridden(request, version)

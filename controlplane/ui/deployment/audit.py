@@ -54,13 +54,13 @@ class TrailForm(DesignedForm):
 
     def filters(self) -> Filters:
         """What was not understood narrows nothing, and is said beside its field."""
-        wanted = self.cleaned_data
-        since, until = wanted.get("since"), wanted.get("until")
+        cleaned = self.cleaned_data
+        since, until = cleaned.get("since"), cleaned.get("until")
         return Filters(
-            action=wanted.get("action", ""),
-            subject=wanted.get("subject", ""),
-            via=wanted.get("via", ""),
-            text=wanted.get("text", "").strip(),
+            action=cleaned.get("action", ""),
+            subject=cleaned.get("subject", ""),
+            via=cleaned.get("via", ""),
+            text=cleaned.get("text", "").strip(),
             since=_midnight(since) if since else None,
             until=_midnight(until) + DAY if until else None,
         )
@@ -94,16 +94,16 @@ def audit(request: PersonRequest) -> HttpResponse:
     form = TrailForm(list(queries.actions(visible)), request.GET)
     form.is_valid()
     filters, before = form.filters(), whole(request.GET.get("before", ""), None)
-    found = queries.trail(visible, filters, before=before)
+    trail = queries.trail(visible, filters, before=before)
     asked = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     context = {
         "form": form,
-        "rows": event_rows(found.events),
+        "rows": event_rows(trail.events),
         "chips": _chips(asked),
         "has_filters": filters != Filters(),
         "export": _export(filters),
         "newest": "" if before is None else _at(asked),
-        "older": _at({**asked, "before": str(found.older)}) if found.older else "",
+        "older": _at({**asked, "before": str(trail.older)}) if trail.older else "",
         "here": reverse(HERE),
         "proof": _proof() if "verify" in request.GET else None,
     }
@@ -136,14 +136,14 @@ def _at(asked: dict[str, str]) -> str:
 
 
 def _proof() -> Proof:
-    found = queries.verify()
+    verified = queries.verify()
     return Proof(
-        is_whole=found.broken_at is None,
-        events=count(found.events),
-        first=found.first_hash,
-        last=found.last_hash,
-        broken_at=found.broken_at,
-        problem=found.problem,
+        is_whole=verified.broken_at is None,
+        events=count(verified.events),
+        first=verified.first_hash,
+        last=verified.last_hash,
+        broken_at=verified.broken_at,
+        problem=verified.problem,
     )
 
 

@@ -45,13 +45,13 @@ def secrets(request: PersonRequest) -> HttpResponse:
     owners = _owners(scope_for(request, WRITE))
     form = SecretForm(owners, request.POST if request.method == "POST" else None)
     if form.is_valid():
-        wanted = form.cleaned_data
+        cleaned = form.cleaned_data
         try:
             kept = vault.put_secret(
                 form.owner_chosen(),
-                wanted["name"],
-                wanted["value"],
-                kind=wanted["kind"],
+                cleaned["name"],
+                cleaned["value"],
+                kind=cleaned["kind"],
                 by=request.user,
             )
         except ValidationError as refused:
@@ -81,21 +81,21 @@ def _owners(scope: Scope) -> list[Organisation | None]:
 @require_http_methods(ASKED)
 def replace(request: PersonRequest, secret: str) -> HttpResponse:
     """GET asks for the new value, POST keeps it."""
-    found = _secret_of(request, secret)
+    held = _secret_of(request, secret)
     form = SecretValueForm(request.POST if request.method == "POST" else None)
     if form.is_valid():
-        owner = found.tenant or found.organisation
+        owner = held.tenant or held.organisation
         try:
             value = form.cleaned_data["value"]
-            kept = vault.put_secret(owner, found.name, value, kind=found.kind, by=request.user)
+            kept = vault.put_secret(owner, held.name, value, kind=held.kind, by=request.user)
         except ValidationError as refused:
             form.refuse(refused, "value")
         else:
             messages.success(request, f"{kept.name} is replaced, version {kept.version}.", "ok")
             return redirect(HERE)
     question = Question(
-        title=f"Replace {found.name}?",
-        lede=f"Version {found.version} with the fingerprint {found.fingerprint} is in use. The "
+        title=f"Replace {held.name}?",
+        lede=f"Version {held.version} with the fingerprint {held.fingerprint} is in use. The "
         "next request uses the new value.",
         act="Replace the value",
         is_danger=False,
@@ -107,14 +107,14 @@ def replace(request: PersonRequest, secret: str) -> HttpResponse:
 @login_required
 @require_http_methods(ASKED)
 def remove(request: PersonRequest, secret: str) -> HttpResponse:
-    found = _secret_of(request, secret)
-    users = ", ".join(upstream.name for upstream in found.upstreams.all())
+    held = _secret_of(request, secret)
+    users = ", ".join(upstream.name for upstream in held.upstreams.all())
     if request.method == "POST" and not users:
-        vault.remove_secret(found, request.user)
-        messages.success(request, f"{found.name} is removed.", "ok")
+        vault.remove_secret(held, request.user)
+        messages.success(request, f"{held.name} is removed.", "ok")
         return redirect(HERE)
     question = Question(
-        title=f"Remove {found.name}?",
+        title=f"Remove {held.name}?",
         lede="The value is gone for good; nobody can read it out before.",
         act="Remove the secret",
         already=f"It cannot be removed: the upstream {users} uses it." if users else "",

@@ -135,12 +135,14 @@ def resource_rows(
 ) -> list[ResourceRow]:
     """Those that something is wrong with first. labels: of the tenants that may be named."""
     is_bundle = any(not ack.follows for ack in acks.values())
-    wanted = hashes({name for type_, name in acks if type_ == resource.TENANT}) if is_bundle else {}
+    current = (
+        hashes({name for type_, name in acks if type_ == resource.TENANT}) if is_bundle else {}
+    )
     rows = []
     for row in published:
         ack = acks.get((row.type, row.name))
         found = _resource(row, ack, labels)
-        rows.append(_of_bundle(found, ack, wanted) if is_bundle else found)
+        rows.append(_of_bundle(found, ack, current) if is_bundle else found)
     return sorted(rows, key=lambda row: (row.state.tone == "ok", row.kind, row.name))
 
 
@@ -164,15 +166,15 @@ def _resource(
 
 
 def _of_bundle(
-    found: ResourceRow, ack: NodeAck | None, wanted: Mapping[tuple[str, str], str]
+    row: ResourceRow, ack: NodeAck | None, current: Mapping[tuple[str, str], str]
 ) -> ResourceRow:
-    """Of a node that follows nobody. wanted: hashes of what a new bundle would hold."""
+    """Of a node that follows nobody. current: hashes of what a new bundle would hold."""
     if ack is None:
-        return replace(found, state=ELSEWHERE)
+        return replace(row, state=ELSEWHERE)
     if ack.status == NodeAck.Status.NACK:
-        return replace(found, state=STATES["nacked"], problem=_problem(ack))
-    is_same = ack.hash == wanted.get((ack.type, ack.name))
-    return replace(found, state=STATES["synced" if is_same else "apart"])
+        return replace(row, state=STATES["nacked"], problem=_problem(ack))
+    is_same = ack.hash == current.get((ack.type, ack.name))
+    return replace(row, state=STATES["synced" if is_same else "apart"])
 
 
 def _running(ack: NodeAck | None) -> Figure:

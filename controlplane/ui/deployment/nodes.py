@@ -69,10 +69,10 @@ def node(request: PersonRequest, node: str) -> HttpResponse:
 def remove(request: PersonRequest, node: str) -> HttpResponse:
     """GET asks, POST does. A node that is heard again is there again."""
     deployment_scope(request, "node:write")
-    found = next((row for row in telemetry.nodes() if row.node_id == node), None)
-    if found is None:
+    reported = next((row for row in telemetry.nodes() if row.node_id == node), None)
+    if reported is None:
         raise Http404
-    if request.method == "POST" and found.is_gone:
+    if request.method == "POST" and reported.is_gone:
         remove_node(node, by=request.user)
         messages.success(request, f"The node {node} is removed.", "ok")
         return redirect(HERE)
@@ -81,7 +81,7 @@ def remove(request: PersonRequest, node: str) -> HttpResponse:
         lede="It is no longer listed, and nothing waits for it. What it reported stays in every "
         "figure. If it is heard again, it is listed again.",
         act="Remove the node",
-        already="" if found.is_gone else "It is online; stop it first.",
+        already="" if reported.is_gone else "It is online; stop it first.",
         crumbs=(Crumb("Nodes", reverse(HERE)), Crumb(node, reverse("ui:node", args=[node]))),
         leave=reverse("ui:node", args=[node]),
         here=HERE,

@@ -139,12 +139,12 @@ def entries_sent(sent: QueryDict) -> list[Entry]:
     estimates = set(sent.getlist("estimate"))
     if len({len(column) for column in columns}) != 1:
         raise PriceError("The form was cut short; nothing is saved.")
-    found = []
+    entries = []
     for number, cells in enumerate(zip(*columns, strict=True)):
         texts = [cell.strip() for cell in cells]
         if texts[0]:
-            found.append(_entry(texts, estimate=str(number) in estimates))
-    return found
+            entries.append(_entry(texts, estimate=str(number) in estimates))
+    return entries
 
 
 def _entry(texts: Sequence[str], *, estimate: bool) -> Entry:

@@ -72,13 +72,13 @@ def _node(_now: datetime) -> tuple[Verdict, str]:
 
 
 def _reports(_now: datetime) -> tuple[Verdict, str]:
-    found = _expected()
-    heard = [node for node in found if node.state != "offline"]
-    if not found:
+    expected = _expected()
+    heard = [node for node in expected if node.state != "offline"]
+    if not expected:
         return NOT_KNOWN, "No node that should report is known."
     lag = max((node.lag_ms for node in heard), default=0)
-    said = f"{len(heard)} of {plural(len(found), 'node')} report; the slowest {lag} ms late."
-    return (PASSES if len(heard) == len(found) else LOOK), said
+    said = f"{len(heard)} of {plural(len(expected), 'node')} report; the slowest {lag} ms late."
+    return (PASSES if len(heard) == len(expected) else LOOK), said
 
 
 def _expected() -> list[NodeRow]:
@@ -87,16 +87,16 @@ def _expected() -> list[NodeRow]:
 
 
 def _dropped(_now: datetime) -> tuple[Verdict, str]:
-    found = nodes()
-    dropped, missing = sum(n.dropped for n in found), sum(n.missing for n in found)
+    known = nodes()
+    dropped, missing = sum(n.dropped for n in known), sum(n.missing for n in known)
     gaps = TelemetryGap.objects.filter(kind="batches").count()
-    silent = [node.node_id for node in found if node.state == "offline"]
-    if not found:
+    silent = [node.node_id for node in known if node.state == "offline"]
+    if not known:
         return NOT_KNOWN, "No node has reported yet."
     if silent and not (dropped or missing or gaps):
         return NOT_KNOWN, f"What {', '.join(silent)} counted since the last report is not known."
     if not (dropped or missing or gaps):
-        return PASSES, f"Every batch of {plural(len(found), 'node')} arrived, and every row."
+        return PASSES, f"Every batch of {plural(len(known), 'node')} arrived, and every row."
     return LOOK, (
         f"{plural(gaps, 'gap')} in the batches; {plural(dropped, 'row')} dropped by full queues or "
         f"past what a database holds; "
@@ -150,18 +150,18 @@ def _messages(now: datetime) -> tuple[Verdict, str]:
 
 def _jobs(now: datetime) -> tuple[Verdict, str]:
     """It passes where every job ran in its turn; whether one should have is not left to jobs."""
-    found = jobs.job_rows(int(now.timestamp() * 1000))
-    late = [job for job in found if job.is_late]
-    failing = [job.task for job in found if job.failures]
-    unrun = [job.task for job in found if job.succeeded_at is None]
+    rows = jobs.job_rows(int(now.timestamp() * 1000))
+    late = [job for job in rows if job.is_late]
+    failing = [job.task for job in rows if job.failures]
+    unrun = [job.task for job in rows if job.succeeded_at is None]
     if late:
         named = "; ".join(f"{job.task}, {_last_ran(job, now)}" for job in late)
         return FAILS, f"Nobody runs the jobs in their turn: {named}."
     if failing:
         return LOOK, f"The last run of {', '.join(failing)} failed."
-    if unrun or not found:
+    if unrun or not rows:
         return NOT_KNOWN, f"Not run yet: {', '.join(unrun) or 'any job'}."
-    return PASSES, f"{plural(len(found), 'job')} ran in their turn."
+    return PASSES, f"{plural(len(rows), 'job')} ran in their turn."
 
 
 def _last_ran(job: jobs.JobRow, now: datetime) -> str:
@@ -264,13 +264,13 @@ def _job(job: jobs.JobRow) -> JobRow:
 
 def node_counts() -> tuple[list[tuple[str, Figure]], str]:
     """Queues and limits of all nodes, and by how many processes they were said."""
-    found = gauges()
+    gauged = gauges()
     names = (
         ("Requests in flight", "inflight"),
         ("Tasks", "tasks"),
         ("Originals held", "stash_live"),
         ("Room for originals", "stash_capacity"),
     )
-    processes = plural(found.processes, "process", "processes")
+    processes = plural(gauged.processes, "process", "processes")
     said = f"summed over {processes} that reported within 30 seconds"
-    return [(name, count(found.values.get(key))) for name, key in names], said
+    return [(name, count(gauged.values.get(key))) for name, key in names], said

@@ -82,17 +82,17 @@ class UpstreamTermsForm(DesignedForm):
         ]  # fmt: skip
 
     def terms(self) -> UpstreamTerms:
-        wanted = self.cleaned_data
+        cleaned = self.cleaned_data
         return UpstreamTerms(
-            allow_insecure=wanted["allow_insecure"],
-            allow_private=wanted["allow_private"],
-            key_secret=self.secrets.get(wanted["key_secret"]),
-            key_header=wanted["key_header"],
-            allow_server_state=wanted["allow_server_state"],
-            wan_compression=wanted["wan_compression"],
-            proxy_url=wanted["proxy_url"],
-            header_timeout_s=wanted["header_timeout_s"] or 0,
-            enabled=wanted["enabled"],
+            allow_insecure=cleaned["allow_insecure"],
+            allow_private=cleaned["allow_private"],
+            key_secret=self.secrets.get(cleaned["key_secret"]),
+            key_header=cleaned["key_header"],
+            allow_server_state=cleaned["allow_server_state"],
+            wan_compression=cleaned["wan_compression"],
+            proxy_url=cleaned["proxy_url"],
+            header_timeout_s=cleaned["header_timeout_s"] or 0,
+            enabled=cleaned["enabled"],
         )
 
 

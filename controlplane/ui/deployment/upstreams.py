@@ -50,12 +50,12 @@ def upstreams(request: PersonRequest) -> HttpResponse:
     deployment_scope(request, WRITE)
     form = UpstreamForm(_keys(), request.POST if request.method == "POST" else None)
     if form.is_valid():
-        wanted = form.cleaned_data
+        cleaned = form.cleaned_data
         try:
             made = accounts.create_upstream(
-                name=wanted["name"],
-                dialect=wanted["dialect"],
-                base_url=wanted["base_url"],
+                name=cleaned["name"],
+                dialect=cleaned["dialect"],
+                base_url=cleaned["base_url"],
                 by=request.user,
                 terms=form.terms(),
             )
@@ -75,23 +75,23 @@ def change(request: PersonRequest, upstream: str) -> HttpResponse:
     """All of its terms at once. To whom the list is closed, it is absent."""
     if not scope_of_request(request).may(WRITE, None):
         raise Http404
-    found = get_object_or_404(Upstream.objects.select_related("key_secret"), uid=upstream)
-    terms = starting_with(found)
+    provider = get_object_or_404(Upstream.objects.select_related("key_secret"), uid=upstream)
+    terms = starting_with(provider)
     form = UpstreamTermsForm(
         _keys(), request.POST if request.method == "POST" else None, initial=terms
     )
     if form.is_valid():
         try:
             accounts.change_upstream(
-                found, form.terms(), base_url=form.cleaned_data["base_url"], by=request.user
+                provider, form.terms(), base_url=form.cleaned_data["base_url"], by=request.user
             )
         except ValidationError as refused:
             refuse(form, refused)
         else:
-            messages.success(request, f"{found.name} is changed; its tenants follow.", "ok")
+            messages.success(request, f"{provider.name} is changed; its tenants follow.", "ok")
             return redirect(HERE)
-    tenants = [chosen.tenant for chosen in found.chosen_by.select_related("tenant")]
-    context = {"upstream": found, "form": form, "tenants": tenants}
+    tenants = [chosen.tenant for chosen in provider.chosen_by.select_related("tenant")]
+    context = {"upstream": provider, "form": form, "tenants": tenants}
     status = HTTPStatus.UNPROCESSABLE_ENTITY if form.errors else HTTPStatus.OK
     return page(request, "upstreams/upstream.html", context, here=HERE, status=status)
 

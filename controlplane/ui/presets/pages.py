@@ -135,12 +135,12 @@ def _usage(scope: Scope, name: str, own: Preset | None) -> Usage:
 def own_preset(request: PersonRequest, preset: str) -> Preset:
     """One that may be changed; Http404 and PermissionDenied otherwise."""
     scope = scope_of_user(request.user)
-    found = visible.presets(scope).filter(uid=preset).first()
-    if found is None:
+    own = visible.presets(scope).filter(uid=preset).first()
+    if own is None:
         raise Http404
-    if not visible.may_write(scope, found.document):
+    if not visible.may_write(scope, own.document):
         raise PermissionDenied
-    return found
+    return own
 
 
 @login_required
@@ -186,12 +186,12 @@ def _text_of(scope: Scope, row: PresetRow) -> str:
 def _place(scope: Scope, uid: str) -> Organisation:
     """The organisation that gets the copy; the only one when none is named."""
     places = scope.organisations(WRITE)
-    found = places.filter(uid=uid).first() if uid else None
-    if found is None and not uid and places.count() == 1:
-        found = places.first()
-    if found is None:
+    organisation = places.filter(uid=uid).first() if uid else None
+    if organisation is None and not uid and places.count() == 1:
+        organisation = places.first()
+    if organisation is None:
         raise PermissionDenied
-    return found
+    return organisation
 
 
 @login_required

@@ -64,12 +64,12 @@ def tenant(request: PersonRequest, slug: str) -> HttpResponse:
 
 def tenant_of(request: PersonRequest, slug: str, permission: str = "config:read") -> Tenant:
     """Http404 for a tenant the person may not see, PermissionDenied for a deed they may not do."""
-    found = visible_tenant(request.user, slug)
-    if found is None:
+    tenant = visible_tenant(request.user, slug)
+    if tenant is None:
         raise Http404
-    if not may(request.user, permission, found):
+    if not may(request.user, permission, tenant):
         raise PermissionDenied
-    return found
+    return tenant
 
 
 def tenant_page(
@@ -134,12 +134,12 @@ def choose_upstream(request: PersonRequest, slug: str) -> HttpResponse:
     try:
         if not form.is_valid():
             raise ValidationError("Choose one of the upstreams by name.")
-        wanted = form.cleaned_data
-        accounts.choose_upstream(tenant, wanted["dialect"], wanted["upstream"], request.user)
+        cleaned = form.cleaned_data
+        accounts.choose_upstream(tenant, cleaned["dialect"], cleaned["upstream"], request.user)
     except ValidationError as refused:
         problem = " ".join(refused.messages)
         return tenant_page(
             request, tenant, slug, HTTPStatus.UNPROCESSABLE_ENTITY, upstream_problem=problem
         )
-    messages.success(request, f"{wanted['dialect']} goes to {wanted['upstream']} now.", "ok")
+    messages.success(request, f"{cleaned['dialect']} goes to {cleaned['upstream']} now.", "ok")
     return redirect(f"{reverse('ui:tenant', args=[slug])}#upstreams")

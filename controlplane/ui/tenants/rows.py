@@ -42,14 +42,14 @@ def tenant_rows(user: User, reach: Scope, window: Window) -> tuple[TenantRow, ..
     Figures are of the window, as every node reported them.
     """
     live = Count("keys", filter=Q(keys__revoked_at=None))
-    found = list(
+    tenants = list(
         visible_tenants(user)
         .select_related("document__head")
         .annotate(live_keys=live)
         .order_by("organisation__slug", "slug")
     )
     counted = Losses(by_tenant(reach, window), coverage(window).state, tenants_with_loss(reach))
-    return tuple(_row(tenant, tenant.live_keys, found, counted) for tenant in found)
+    return tuple(_row(tenant, tenant.live_keys, tenants, counted) for tenant in tenants)
 
 
 @dataclass(frozen=True, slots=True)

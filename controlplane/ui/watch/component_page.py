@@ -123,14 +123,14 @@ def _figures(
     did = component_series(look.reach, name, look.window, tenant=look.tenant)
     behind = Backdrop(look.words, observed(look.window), marks(look))
     chart = declines(gates, declaration, unit=unit, behind=behind)
-    found = gate_rows(figures, declaration, gates, chart.columns, selected)
+    gate_lines = gate_rows(figures, declaration, gates, chart.columns, selected)
     return {
         "headlines": headlines(figures),
         "chart": chart,
         "done": done(did, events, declaration, behind),
         "units": units(look, unit),
         "insight": insight(figures, declaration),
-        "gates": [(row, _to_samples(look, figures, row.name)) for row in found],
+        "gates": [(row, _to_samples(look, figures, row.name)) for row in gate_lines],
         "selected": selected,
     }
 
@@ -179,7 +179,7 @@ class Sample:
 def _samples(look: Look, name: str, gate: str) -> tuple[Sample, ...]:
     if not gate:
         return ()
-    wanted = RequestFilter(
+    filters = RequestFilter(
         tenant=look.tenant,
         component=name,
         gate=gate,
@@ -197,7 +197,7 @@ def _samples(look: Look, name: str, gate: str) -> tuple[Sample, ...]:
             turn=row.record.turn,
             times=_times(row.runs, name, gate),
         )
-        for row in requests(look.reach, wanted, limit=SAMPLES).rows
+        for row in requests(look.reach, filters, limit=SAMPLES).rows
     )
 
 
@@ -215,10 +215,10 @@ def _keys(look: Look, name: str) -> Mapping[str, object]:
         effective = resolved(tenant).effective
     except ConfigError:
         return {"why": "The layers of its document no longer go together.", "rows": ()}
-    found: list[Row] = [row for row in rows(effective) if row.component == name]
+    own_rows: list[Row] = [row for row in rows(effective) if row.component == name]
     if name not in effective.pipeline:
         return {"why": f"It is not in the pipeline of {tenant.label}.", "rows": ()}
-    why = "" if found else "It takes no keys."
+    why = "" if own_rows else "It takes no keys."
     slug = handle(tenant, look.scope.tenants)
     href = reverse("ui:config-text", args=[slug])
-    return {"why": why, "rows": found, "tenant": tenant.label, "href": href}
+    return {"why": why, "rows": own_rows, "tenant": tenant.label, "href": href}

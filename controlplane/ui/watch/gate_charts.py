@@ -32,8 +32,8 @@ def declines(
     behind: Backdrop,
 ) -> Chart:
     """unit: whether candidates are counted, or requests."""
-    found = series.n if unit == CANDIDATES else series.requests
-    columns = columns_of(found, known_gates(declaration))
+    counted = series.n if unit == CANDIDATES else series.requests
+    columns = columns_of(counted, known_gates(declaration))
     total = sum(column.total for column in columns)
     top = columns[0] if columns and total else None
     return Chart(
@@ -42,7 +42,7 @@ def declines(
         unit=unit,
         step_s=series.step_s,
         columns=columns,
-        rows=rows_of(columns, found, series.at, behind.observed),
+        rows=rows_of(columns, counted, series.at, behind.observed),
         total=str(numerals.count(total)) if unit == CANDIDATES else "",
         finding=_finding(unit, behind.words, top, total),
         label=_label(f"Declined {unit} by gate", behind.words, columns),
@@ -72,13 +72,13 @@ def done(
 ) -> Chart:
     """What the component did: runs in which it acted, and its declared events."""
     declared = [event.name for event in declaration.events] if declaration else []
-    found: Mapping[str, Sequence[int]] = {
+    counted: Mapping[str, Sequence[int]] = {
         **{name: did.n[name] for name in DID if name in did.n},
         **events.n,
     }
     columns = tuple(
         replace(column, name=DID.get(column.key, column.key))
-        for column in columns_of(found, [*DID, *declared])
+        for column in columns_of(counted, [*DID, *declared])
     )
     fresh, again = sum(did.n.get("acted_fresh", ())), sum(did.n.get("acted_replay", ()))
     return Chart(
@@ -87,7 +87,7 @@ def done(
         unit=EVENTS,
         step_s=did.step_s,
         columns=columns,
-        rows=rows_of(columns, found, did.at, behind.observed),
+        rows=rows_of(columns, counted, did.at, behind.observed),
         total=str(numerals.count(fresh)),
         finding=f"runs changed something for the first time, {numerals.count(again)} replayed it",
         label=_label("Runs that acted, and events", behind.words, columns),

@@ -52,14 +52,14 @@ def projection(stats: Stats) -> str:
         lost = f"mode observe: {numerals.plural(missed, 'request')} could not be measured"
         return lost if missed else ""
     share = numerals.share(whole(stats, saved), whole(stats, "actual_baseline_tokens"))
-    found = (
+    saved_words = (
         f"mode observe: {numerals.plural(observed, 'request')} measured and sent unchanged; "
         f"sync would have left out {'at least ' if missed else ''}"
         f"{numerals.count(whole(stats, saved))} tokens ({share})"
     )
     if not missed:
-        return found
-    return f"{found}; {numerals.plural(missed, 'more request')} could not be measured"
+        return saved_words
+    return f"{saved_words}; {numerals.plural(missed, 'more request')} could not be measured"
 
 
 def tiers(stats: Stats) -> tuple[tuple[str, int | None], ...]:

@@ -202,9 +202,9 @@ def recovery_rows(record: RequestRecord) -> list[RecoveryRow]:
     ]
 
 
-def _recovered(found: str) -> Verdict:
-    if found == "resolved":
+def _recovered(outcome: str) -> Verdict:
+    if outcome == "resolved":
         return Verdict("given back", "ok", "ok")
-    if found in {"expired", "lost", "store_error", "decrypt_error"}:
-        return Verdict(f"lost: {found.replace('_', ' ')}", "alarm", "alarm")
-    return Verdict(found.replace("_", " "), "even", "quiet")
+    if outcome in {"expired", "lost", "store_error", "decrypt_error"}:
+        return Verdict(f"lost: {outcome.replace('_', ' ')}", "alarm", "alarm")
+    return Verdict(outcome.replace("_", " "), "even", "quiet")

@@ -93,21 +93,21 @@ def requests(request: PersonRequest) -> HttpResponse:
     texts = {name: form.cleaned_data.get(name, "") for name in TEXTS}
     lost, (since, until) = bool(form.cleaned_data.get("lost")), look.bounds
     wanted = RequestFilter(tenant=look.tenant, lost=lost, since=since, until=until, **texts)
-    found = telemetry.requests(look.reach, wanted, after=request.GET.get("after", ""))
+    listed = telemetry.requests(look.reach, wanted, after=request.GET.get("after", ""))
     labels = {tenant.uid: tenant.label for tenant in look.scope.tenants}
     narrowed = {name: value for name, value in asked.items() if name != "tenant"}
     context = {
         "look": look,
         "form": form,
         "chips": _chips(asked, ("event", "bypassed")),
-        "rows": list_rows(found.rows, labels),
-        "panel": _panel(found.state, is_narrowed=bool(narrowed)),
+        "rows": list_rows(listed.rows, labels),
+        "panel": _panel(listed.state, is_narrowed=bool(narrowed)),
         "request_id": current().request_id,
         "notes": notes_of(look.window if look.is_ranged else None)
-        if found.state is not State.UNKNOWN
+        if listed.state is not State.UNKNOWN
         else (),
-        "exports": _exports(look, said) if found.rows else (),
-        "older": _href({**asked, "after": found.after}) if found.after else "",
+        "exports": _exports(look, said) if listed.rows else (),
+        "older": _href({**asked, "after": listed.after}) if listed.after else "",
         "stream": look.stream("requests"),
         "newest": _href(asked) if "after" in request.GET else "",
     }
@@ -161,10 +161,10 @@ def _panel(state: State, *, is_narrowed: bool) -> Panel | None:
 def request_page(request: PersonRequest, record: str) -> HttpResponse:
     """Http404 for an unknown one, a foreign one, and one that retention removed."""
     scope = scope_of_request(request)
-    found = telemetry.request(scope, record)
-    if found is None:
+    row = telemetry.request(scope, record)
+    if row is None:
         raise Http404
-    kept = found.record
+    kept = row.record
     tenant = Tenant.objects.filter(uid=kept.tenant_uid).first()
     context = {
         "record": kept,
@@ -172,10 +172,10 @@ def request_page(request: PersonRequest, record: str) -> HttpResponse:
         "at": at(kept.at),
         "status": status_of(kept),
         "session_href": session_href(kept.tenant_uid, kept.session_uid),
-        "tiles": tiles_of(found),
+        "tiles": tiles_of(row),
         "texts_href": _texts_href(scope, tenant, kept),
         "tiers": tiers_of(kept),
-        "runs": run_rows(found.runs),
+        "runs": run_rows(row.runs),
         "facts": facts_of(kept),
         "recoveries": recovery_rows(kept),
     }

@@ -201,12 +201,12 @@ def _billed(record: RequestRecord) -> int:
 
 
 def bars_of(record: RequestRecord, widest: int) -> list[Bar]:
-    found, offset = [], 0
+    bars, offset = [], 0
     for name, look in TIERS:
         size = getattr(record, name)
-        found.append(Bar(per_hundred(offset, widest), per_hundred(size, widest), look))
+        bars.append(Bar(per_hundred(offset, widest), per_hundred(size, widest), look))
         offset += size
-    return found
+    return bars
 
 
 def _note(record: RequestRecord) -> str:

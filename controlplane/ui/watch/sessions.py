@@ -79,17 +79,17 @@ def sessions(request: PersonRequest) -> HttpResponse:
     form = SessionForm(request.GET)
     look = look_of(request, *FILTERS, is_list=True)
     form.is_valid()
-    wanted, (since, until) = form.cleaned_data, look.bounds
+    cleaned, (since, until) = form.cleaned_data, look.bounds
     chosen = SessionFilter(
         tenant=look.tenant,
-        search=wanted.get("search", ""),
-        model=wanted.get("model", ""),
-        lost=wanted.get("lost", False),
-        sort=wanted.get("sort") or "last",
+        search=cleaned.get("search", ""),
+        model=cleaned.get("model", ""),
+        lost=cleaned.get("lost", False),
+        sort=cleaned.get("sort") or "last",
         since=since,
         until=until,
     )
-    found = telemetry.sessions(look.reach, chosen, after=request.GET.get("after", ""))
+    listed = telemetry.sessions(look.reach, chosen, after=request.GET.get("after", ""))
     said = {name: request.GET[name] for name in form.fields if request.GET.get(name)}
     asked = {**said, **look.range}
     labels = {tenant.uid: tenant.label for tenant in look.scope.tenants}
@@ -97,14 +97,14 @@ def sessions(request: PersonRequest) -> HttpResponse:
     context = {
         "look": look,
         "form": form,
-        "rows": list_rows(found.rows, labels, now_ms()),
-        "panel": _panel(found.state, is_narrowed=narrowed),
+        "rows": list_rows(listed.rows, labels, now_ms()),
+        "panel": _panel(listed.state, is_narrowed=narrowed),
         "request_id": current().request_id,
         "notes": notes_of(look.window if look.is_ranged else None)
-        if found.state is not State.UNKNOWN
+        if listed.state is not State.UNKNOWN
         else (),
-        "older": f"{reverse(HERE)}?{urlencode({**asked, 'after': found.after})}"
-        if found.after
+        "older": f"{reverse(HERE)}?{urlencode({**asked, 'after': listed.after})}"
+        if listed.after
         else "",
         "newest": f"{reverse(HERE)}?{urlencode(asked)}" if "after" in request.GET else "",
         "stream": look.stream("sessions"),
@@ -227,9 +227,9 @@ def texts(request: PersonRequest, tenant: str, session: str, record: str) -> Htt
 def _opened(
     request: PersonRequest, owner: Tenant, session_uid: str, marker: str
 ) -> dict[str, object]:
-    found = originals.read(owner, session_uid, marker, by=request.user)
-    if found is None:
+    reading = originals.read(owner, session_uid, marker, by=request.user)
+    if reading is None:
         return {"problem": "No node that holds it answers in this process."}
-    if found.original is None:
-        return {"problem": NOT_HELD.get(found.found.value, "It cannot be given.")}
-    return {"text": pages_of(found.original, request.POST.get("from", "0"))}
+    if reading.original is None:
+        return {"problem": NOT_HELD.get(reading.found.value, "It cannot be given.")}
+    return {"text": pages_of(reading.original, request.POST.get("from", "0"))}

@@ -42,16 +42,16 @@ def traffic_charts(look: Look) -> TrafficCharts:
 Series = Mapping[str, Sequence[int]]
 
 
-def _requests(look: Look, found: Series, seen: Sequence[bool]) -> Chart:
-    total = numerals.count(sum(sum(values) for values in found.values()))
-    columns = _columns(found, NAMES[REQUESTS])
+def _requests(look: Look, by_name: Series, seen: Sequence[bool]) -> Chart:
+    total = numerals.count(sum(sum(values) for values in by_name.values()))
+    columns = _columns(by_name, NAMES[REQUESTS])
     return Chart(
         name="requests-chart",
         kind="stack",
         unit=REQUESTS,
         step_s=look.window.step_s,
         columns=columns,
-        rows=rows_of(columns, found, look.window.steps, seen),
+        rows=rows_of(columns, by_name, look.window.steps, seen),
         total=str(total),
         finding=f"requests in {look.words}",
         label=f"Requests over {look.words}: {total}.",
@@ -59,16 +59,16 @@ def _requests(look: Look, found: Series, seen: Sequence[bool]) -> Chart:
     )
 
 
-def _tokens(look: Look, found: Series, seen: Sequence[bool]) -> Chart:
-    before, after = (sum(found[name]) for name in NAMES[TOKENS])
-    columns = _columns(found, NAMES[TOKENS])
+def _tokens(look: Look, by_name: Series, seen: Sequence[bool]) -> Chart:
+    before, after = (sum(by_name[name]) for name in NAMES[TOKENS])
+    columns = _columns(by_name, NAMES[TOKENS])
     return Chart(
         name="tokens-chart",
         kind="lines",
         unit=TOKENS,
         step_s=look.window.step_s,
         columns=columns,
-        rows=rows_of(columns, found, look.window.steps, seen),
+        rows=rows_of(columns, by_name, look.window.steps, seen),
         total=str(numerals.share(before - after, before)) if before else "",
         finding="fewer tokens sent than arrived" if before else "No tokens in this window.",
         label=f"Tokens over {look.words}: {numerals.count(before)} sent by agents, "
@@ -77,17 +77,17 @@ def _tokens(look: Look, found: Series, seen: Sequence[bool]) -> Chart:
     )
 
 
-def _net(look: Look, found: Series, seen: Sequence[bool]) -> Chart:
-    millionths = sum(found[NET])
+def _net(look: Look, by_name: Series, seen: Sequence[bool]) -> Chart:
+    millionths = sum(by_name[NET])
     total = numerals.change_usd(Decimal(millionths) / PER_USD)
-    columns = _columns(found, NAMES[MONEY])
+    columns = _columns(by_name, NAMES[MONEY])
     return Chart(
         name="net-chart",
         kind="running",
         unit=MONEY,
         step_s=look.window.step_s,
         columns=columns,
-        rows=rows_of(columns, found, look.window.steps, seen, _dollars),
+        rows=rows_of(columns, by_name, look.window.steps, seen, _dollars),
         total=str(total),
         finding=f"in {look.words}, of requests that have a price",
         label=f"Net saving over {look.words}: {total}.",
@@ -99,21 +99,21 @@ def _dollars(millionths: int) -> str:
     return f"{Decimal(millionths) / PER_USD:.6f}"
 
 
-def _columns(found: Series, names: Mapping[str, str]) -> tuple[Column, ...]:
+def _columns(by_name: Series, names: Mapping[str, str]) -> tuple[Column, ...]:
     return tuple(
-        Column(key, words, place, sum(found[key]))
+        Column(key, words, place, sum(by_name[key]))
         for place, (key, words) in enumerate(names.items(), start=1)
     )
 
 
 def _placed(window: Window, points: Sequence[TrafficPoint], chart: str) -> dict[str, list[int]]:
     steps = window.steps
-    found = {name: [0] * len(steps) for name in NAMES[chart]}
+    by_name = {name: [0] * len(steps) for name in NAMES[chart]}
     for point in points:
         place = steps.index(point.at)
         for name, value in values_of(point)[chart].items():
-            found[name][place] = value
-    return found
+            by_name[name][place] = value
+    return by_name
 
 
 RATE_S = 300
