@@ -6,6 +6,7 @@ V and P: 04 §2.11 and 3.6; K: 08-field-cases.md. A name is file::function.
 from __future__ import annotations
 
 CORE, ADAPTERS = "tests/dataplane/core/config", "tests/dataplane/adapters"
+SERVING = "tests/dataplane/core/serving"
 CONFIGS, API = "tests/controlplane/configs", "tests/controlplane/api"
 UI, PAGES = "tests/controlplane/ui", "tests/journeys/pages"
 
@@ -93,7 +94,7 @@ TESTED: dict[str, tuple[str, ...]] = {
         "test_a_document_that_the_node_refuses_is_shown_with_its_answer_and_agents_go_on",
     ),
     "K-19": (
-        f"{CORE}/test_overrides.py::test_nothing_is_honoured_without_the_policy",
+        f"{SERVING}/test_overrides.py::test_nothing_is_honoured_without_the_policy",
         f"{UI}/configs/test_history.py::test_the_effective_view_says_where_each_value_comes_from",
         f"{UI}/configs/test_history.py::"
         "test_case_k_19_the_effective_view_names_the_environment_that_wins",
