@@ -6,17 +6,19 @@ Source: 03-proxy-and-recovery.md 1.3, 1.6, 2.1 (steps 2 to 4).
 from __future__ import annotations
 
 import contextlib
+import time
+from collections import Counter
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
+from dataplane.adapters.gatekeeper import Gatekeeper
 from dataplane.adapters.http import Call, RefusedError
-from dataplane.adapters.limits import BodyRoom
-from dataplane.adapters.snapshots import Principal, Tenant
+from dataplane.adapters.limits import BodyRoom, Limits
+from dataplane.adapters.snapshots import Principal, Snapshots, Tenant
+from dataplane.core.door.headers import CLOCK_HEADER
 from dataplane.core.record import Record
 from dataplane.core.serving.overrides import Wish
-
-if TYPE_CHECKING:
-    from dataplane.adapters.node import Node
+from dataplane.settings import Settings, is_loopback
 
 
 class Admission(NamedTuple):
@@ -43,32 +45,72 @@ class Admission(NamedTuple):
         )
 
 
-@contextlib.contextmanager
-def admitted(node: Node, call: Call, *, slug: str = "") -> Iterator[Admission]:
-    """Let one request in for as long as the block lasts. Raises RefusedError.
+class Door:
+    """Who is let in, and how many are inside.
 
-    What is refused inside the block is counted with the tenant, too.
+    pins: how many running requests hold a configuration, by tenant id and hash.
     """
-    if node.is_draining:
-        raise RefusedError("draining")
-    principal, tenant = node.gatekeeper.admit(call, slug=slug)
-    pin = (tenant.body.tenant, tenant.hash)
-    at = node.instant(call)
-    try:
-        if node.inflight > node.settings.node_inflight_max:
-            raise RefusedError("overloaded")
-        room = node.limits.enter(tenant.body.tenant, tenant.body.limits, at)
-        node.pins[pin] += 1
+
+    def __init__(self, settings: Settings, snapshots: Snapshots) -> None:
+        self._settings = settings
+        self._snapshots = snapshots
+        self.gatekeeper = Gatekeeper(
+            snapshots,
+            failures_per_minute=settings.auth_fail_per_min,
+            clock=time.time,
+            proxies=settings.trusted_proxies,
+            hosts=settings.allowed_hosts,
+            asks_nobody=settings.is_single_tenant,
+        )
+        self.limits = Limits(big_body_slots=settings.big_body_slots)
+        self.pins: Counter[tuple[str, str]] = Counter()
+        self.inflight, self.is_draining = 0, False
+
+    @property
+    def is_full(self) -> bool:
+        return self.inflight > self._settings.node_inflight_max
+
+    @property
+    def pinned(self) -> int:
+        """Configurations that are no longer current and that running requests still hold."""
+        current = {(uid, tenant.hash) for uid, tenant in self._snapshots.tenants.items()}
+        return len(self.pins.keys() - current)
+
+    def instant(self, call: Call) -> float:
+        """The time that decides everything in this request, in seconds."""
+        if self._settings.test_clock and is_loopback((call.scope.get("server") or ("",))[0]):
+            stated = call.header(CLOCK_HEADER)
+            try:
+                return float(stated) if stated else time.time()
+            except ValueError:
+                raise RefusedError("bad_body", detail="x-headrace-now is not a number.") from None
+        return time.time()
+
+    @contextlib.contextmanager
+    def admitted(self, call: Call, *, slug: str = "") -> Iterator[Admission]:
+        """Let one request in for as long as the block lasts. Raises RefusedError.
+
+        What is refused inside the block is counted with the tenant, too.
+        """
+        if self.is_draining:
+            raise RefusedError("draining")
+        principal, tenant = self.gatekeeper.admit(call, slug=slug)
+        uid, pin, at = tenant.body.tenant, (tenant.body.tenant, tenant.hash), self.instant(call)
         try:
-            yield Admission(call, principal, tenant, at, room)
-        finally:
-            node.limits.leave(tenant.body.tenant, room)
-            node.pins[pin] -= 1
-            if not node.pins[pin]:
-                del node.pins[pin]
-    except RefusedError as error:
-        error.tenant = tenant.body.tenant
-        raise
+            if self.is_full:
+                raise RefusedError("overloaded")
+            room = self.limits.enter(uid, tenant.body.limits, at)
+            self.pins[pin] += 1
+            try:
+                yield Admission(call, principal, tenant, at, room)
+            finally:
+                self.limits.leave(uid, room)
+                self.pins[pin] -= 1
+                if not self.pins[pin]:
+                    del self.pins[pin]
+        except RefusedError as error:
+            error.tenant = uid
+            raise
 
 
 def wish_of(call: Call, *, preset: str = "") -> Wish:

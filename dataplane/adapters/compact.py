@@ -10,15 +10,15 @@ import dataclasses
 import logging
 import time
 from functools import partial
-from typing import TYPE_CHECKING
 from urllib.parse import parse_qs
 
 from msgspec.structs import replace
 
 from dataplane.adapters import logs
-from dataplane.adapters.admission import Admission, admitted, wish_of
+from dataplane.adapters.admission import Admission, wish_of
 from dataplane.adapters.drive import performer
 from dataplane.adapters.http import Call, RefusedError
+from dataplane.adapters.parts import Parts
 from dataplane.core import bypass
 from dataplane.core.asked import Asked
 from dataplane.core.exchange import Exchange
@@ -27,9 +27,6 @@ from dataplane.core.record import Record
 from dataplane.core.serving.overrides import Ignored
 from dataplane.core.serving.plan import Plan
 from dataplane.core.wire.message import Dialect
-
-if TYPE_CHECKING:
-    from dataplane.adapters.node import Node
 
 log = logging.getLogger("headrace.compact")
 _DIALECTS = {
@@ -40,29 +37,31 @@ _DIALECTS = {
 _CACHE_MODES = ("auto", "on", "off")
 
 
-async def compact(node: Node, call: Call) -> None:
+async def compact(parts: Parts, call: Call) -> None:
     """Answer with the body after the pipeline; nothing is declared in it or sent upstream."""
     if call.method != "POST":
         raise RefusedError("method_not_allowed")
-    with admitted(node, call) as admission:
-        body = await call.read_body(node.settings.body_limits(compaction=True), admission.room)
+    with parts.door.admitted(call) as admission:
+        body = await call.read_body(parts.settings.body_limits(compaction=True), admission.room)
         options = {name: values[-1] for name, values in parse_qs(call.query).items()}
         dialect = _DIALECTS.get(options.get("provider", "openai"))
         record = admission.record("compact", dialect.family if dialect else "")
-        plan, ignored = _plan(node, admission, options)
+        plan, ignored = _plan(parts, admission, options)
         outgoing = Outgoing(body)
         if dialect is not None:
-            exchange = _exchange(node, admission, plan, dialect)
-            outgoing = await _compacted(node, exchange, record, body)
+            exchange = _exchange(parts, admission, plan, dialect)
+            outgoing = await _compacted(parts, exchange, record, body)
         await _respond(call, outgoing, ignored)
         record.status = call.status
-        node.account(record)
+        parts.books.account(record)
 
 
-def _plan(node: Node, admission: Admission, options: dict[str, str]) -> tuple[Plan, Ignored | None]:
+def _plan(
+    parts: Parts, admission: Admission, options: dict[str, str]
+) -> tuple[Plan, Ignored | None]:
     wish = wish_of(admission.call, preset=options.get("preset", ""))
-    plan, ignored = node.snapshots.plan_for(
-        admission.tenant, wish, allowed=node.settings.is_single_tenant
+    plan, ignored = parts.snapshots.plan_for(
+        admission.tenant, wish, allowed=parts.settings.is_single_tenant
     )
     mode = options.get("cache", "")
     if mode in _CACHE_MODES:
@@ -70,7 +69,7 @@ def _plan(node: Node, admission: Admission, options: dict[str, str]) -> tuple[Pl
     return plan, ignored
 
 
-def _exchange(node: Node, admission: Admission, plan: Plan, dialect: Dialect) -> Exchange:
+def _exchange(parts: Parts, admission: Admission, plan: Plan, dialect: Dialect) -> Exchange:
     call, tenant = admission.call, admission.tenant.body.tenant
     asked = Asked(
         dialect,
@@ -82,19 +81,19 @@ def _exchange(node: Node, admission: Admission, plan: Plan, dialect: Dialect) ->
         is_encoded=call.is_encoded,
         stays_here=True,
         captures=admission.tenant.body.policy.content_capture,
-        keys=node.settings.session_keys,
-        shapes_parts=node.settings.responses_partial,
-        window_of=node.snapshots.price_card.window,
+        keys=parts.settings.session_keys,
+        shapes_parts=parts.settings.responses_partial,
+        window_of=parts.snapshots.price_card.window,
     )
-    persists = node.store.backend_for(tenant).persists
+    persists = parts.store.backend_for(tenant).persists
     return Exchange(plan, asked, persists=persists, clock=time.perf_counter)
 
 
-async def _compacted(node: Node, exchange: Exchange, record: Record, body: bytes) -> Outgoing:
-    perform = performer(node.store, partial(node.telemetry.committed, tenant=record.tenant))
+async def _compacted(parts: Parts, exchange: Exchange, record: Record, body: bytes) -> Outgoing:
+    perform = performer(parts.store, partial(parts.telemetry.committed, tenant=record.tenant))
     started = time.perf_counter()
     try:
-        outgoing = await node.driver.run(exchange.prepare(body), perform, size=len(body))
+        outgoing = await parts.driver.run(exchange.prepare(body), perform, size=len(body))
     except Exception as error:  # noqa: BLE001  logged below
         logs.fault(log, "cg.rewrite_failed tenant=%s", error, record.tenant or "local")
         record.rewrite_failed = True

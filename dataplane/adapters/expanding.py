@@ -8,21 +8,19 @@ from __future__ import annotations
 import asyncio
 import hashlib
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 from urllib.parse import parse_qs
 
 import msgspec
 
-from dataplane.adapters.admission import Admission, admitted
+from dataplane.adapters.admission import Admission
 from dataplane.adapters.http import Call, RefusedError
+from dataplane.adapters.parts import Parts
 from dataplane.core.door.refusal import PAGE, PAGE_SCHEMA
 from dataplane.core.effects import Found, Recall, Recalled, Scope
 from dataplane.core.expand.excerpts import excerpt_of
 from dataplane.core.expand.pages import PAGE_BYTES, SMALLEST_BYTES, RangeError, page_of
 from dataplane.core.session.naming import usable
-
-if TYPE_CHECKING:
-    from dataplane.adapters.node import Node
 
 QUERY_MAX_CHARS = 1024
 _UNREADABLE = (Found.LOST, Found.STORE_ERROR, Found.DECRYPT_ERROR)
@@ -42,7 +40,7 @@ class PageWish(NamedTuple):
     query: str
 
 
-async def expand(node: Node, call: Call) -> None:
+async def expand(parts: Parts, call: Call) -> None:
     """The whole original as it is, or a page of it as JSON where any word of that is said."""
     found = parse_qs(call.query, keep_blank_values=True)
     query = {name: values[-1] for name, values in found.items()}
@@ -51,10 +49,10 @@ async def expand(node: Node, call: Call) -> None:
         call.family = PAGE
     if call.method != "GET":
         raise RefusedError("method_not_allowed")
-    with admitted(node, call) as admission:
+    with parts.door.admitted(call) as admission:
         wish = _page_wish(query) if is_page else None
-        recalled = await _recalled(node, admission, query)
-        original = _original(node, recalled, admission.tenant.body.tenant)
+        recalled = await _recalled(parts, admission, query)
+        original = _original(parts, recalled, admission.tenant.body.tenant)
         if wish is None:
             await _respond_whole(call, original)
             return
@@ -92,23 +90,23 @@ def _page_wish(query: Mapping[str, str]) -> PageWish:
     return wish
 
 
-async def _recalled(node: Node, admission: Admission, query: Mapping[str, str]) -> Recalled:
+async def _recalled(parts: Parts, admission: Admission, query: Mapping[str, str]) -> Recalled:
     tenant, call = admission.tenant.body.tenant, admission.call
     session = usable(call.header(b"x-context-guru-session") or query.get("session", ""))
-    if not session or not node.store.backend_for(tenant).persists:
+    if not session or not parts.store.backend_for(tenant).persists:
         return Recalled(Found.NEVER_MINTED)
     scope = Scope(tenant, admission.principal.name, session)
     shared = admission.tenant.plan.is_shared
     wanted = Recall(scope, query.get("id", ""), admission.at, keep=False, shared=shared)
-    return await node.store.recall(wanted)
+    return await parts.store.recall(wanted)
 
 
-def _original(node: Node, recalled: Recalled, tenant: str) -> bytes:
+def _original(parts: Parts, recalled: Recalled, tenant: str) -> bytes:
     """What was found, or the refusal that says why there is nothing."""
     if recalled.original is not None:
         return recalled.original
     if recalled.found in _REFUSED_AS:
-        node.telemetry.unresolved(recalled.found.value, tenant)
+        parts.telemetry.unresolved(recalled.found.value, tenant)
     # One answer for unknown, foreign and sessionless: it must not tell which ids exist.
     raise RefusedError(_REFUSED_AS.get(recalled.found, "not_found"), tenant=tenant)
 

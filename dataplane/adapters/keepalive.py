@@ -12,10 +12,10 @@ import logging
 import time
 from collections import Counter, OrderedDict
 from decimal import Decimal
-from typing import TYPE_CHECKING
 
 from dataplane.adapters import logs
 from dataplane.adapters.kept import Kept, Key, Warm, kept_of, key_of
+from dataplane.adapters.parts import Parts
 from dataplane.adapters.pinging import Pinger
 from dataplane.adapters.ticket import Ticket
 from dataplane.core.effects import Scope
@@ -27,9 +27,6 @@ from dataplane.core.port.signals import Gate
 from dataplane.core.text.redacted import scrubbed
 from dataplane.tasks import ended
 
-if TYPE_CHECKING:
-    from dataplane.adapters.node import Node
-
 log = logging.getLogger("headrace.keepalive")
 LOOK_EVERY_S = 1.0
 SPENT_MAX = 2048
@@ -38,8 +35,8 @@ SPENT_MAX = 2048
 class KeepAlive:
     """The threads that this process keeps, at most so many and so many bytes of them."""
 
-    def __init__(self, node: Node, pinger: Pinger) -> None:
-        self._node = node
+    def __init__(self, parts: Parts, pinger: Pinger) -> None:
+        self._parts = parts
         self._pinger = pinger
         self._kept: dict[Key, Kept] = {}
         self._bytes = 0
@@ -73,16 +70,16 @@ class KeepAlive:
             self._note_rescue(claimed, ended)
         gate = self._closed(ticket, ended)
         if gate is not None:
-            self._node.telemetry.not_kept(ticket.record.tenant, gate)
+            self._parts.telemetry.not_kept(ticket.record.tenant, gate)
             return
-        self._keep(kept_of(ticket, ended, self._node.gatekeeper.digest(ticket.call)))
+        self._keep(kept_of(ticket, ended, self._parts.door.gatekeeper.digest(ticket.call)))
 
     def _closed(self, ticket: Ticket, ended: Ended) -> Gate | None:
-        if not self._node.settings.keepalive:
+        if not self._parts.settings.keepalive:
             return gates.KILL_SWITCH
-        if self._node.is_draining:
+        if self._parts.door.is_draining:
             return gates.DRAINING
-        if self._node.uplink is None:
+        if self._parts.telemetry.uplink is None:
             return gates.NO_AUDIT_SINK
         if self._stopped.get(ticket.record.tenant) == ticket.record.snapshot:
             return gates.STOPPED_AFTER_WRITE
@@ -94,7 +91,7 @@ class KeepAlive:
             return
         worth = rescue_usd(min(claimed.prefix, ended.usage.cache_read), ended.rates)
         usd = Decimal(worth.numerator) / Decimal(worth.denominator)
-        self._node.telemetry.rescued(claimed.tenant, usd)
+        self._parts.telemetry.rescued(claimed.tenant, usd)
 
     # ---- what is kept -----------------------------------------------------------------------
 
@@ -102,7 +99,7 @@ class KeepAlive:
         earlier = self._kept.get(kept.key)
         if earlier is not None:
             self._release(earlier)
-        settings = self._node.settings
+        settings = self._parts.settings
         while self._kept and (
             len(self._kept) >= settings.keepalive_max_sessions
             or self._bytes + kept.size > settings.keepalive_max_bytes
@@ -123,7 +120,7 @@ class KeepAlive:
         if kept.pinging is not None and kept.pinging is not asyncio.current_task():
             kept.pinging.cancel()
         if gate is not None:
-            self._node.telemetry.not_kept(kept.tenant, gate)
+            self._parts.telemetry.not_kept(kept.tenant, gate)
 
     def review(self) -> None:
         """Something that is served has changed: let go what nobody consents to any more."""
@@ -133,7 +130,7 @@ class KeepAlive:
                 self._release(kept, gate)
 
     def _withdrawn(self, kept: Kept) -> Gate | None:
-        snapshots = self._node.snapshots
+        snapshots = self._parts.snapshots
         tenant = snapshots.tenants.get(kept.tenant)
         if tenant is None or tenant.body.status != "active":
             return gates.TENANT_GONE
@@ -203,11 +200,11 @@ class KeepAlive:
             self._note_ended(kept, ended, at)
 
     def _note_skipped(self, kept: Kept, gate: Gate, at: float) -> None:
-        self._node.telemetry.ping_skipped(kept.tenant)
+        self._parts.telemetry.ping_skipped(kept.tenant)
         if gate is not gates.NO_SLACK:
             self._release(kept, gate)
             return
-        self._node.telemetry.not_kept(kept.tenant, gate)
+        self._parts.telemetry.not_kept(kept.tenant, gate)
         kept.idle = kept.idle.skipped(at)
 
     def _note_ended(self, kept: Kept, outcome: Outcome, at: float) -> None:

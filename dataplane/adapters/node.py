@@ -9,24 +9,23 @@ import asyncio
 import logging
 import sys
 import time
-from collections import Counter
-from collections.abc import Callable
 from functools import partial
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from dataplane.adapters import failpoints, logs, opening, views
-from dataplane.adapters.admission import Admission, admitted, wish_of
+from dataplane.adapters.admission import Admission, Door, wish_of
 from dataplane.adapters.arrivals import Arrivals
+from dataplane.adapters.books import Books
+from dataplane.adapters.credentials import Credentials, Secrets
 from dataplane.adapters.drive import Driver, performer
 from dataplane.adapters.garbage import Garbage
-from dataplane.adapters.gatekeeper import Gatekeeper
 from dataplane.adapters.http import Call, DisconnectedError, Receive, RefusedError, Scope, Send
 from dataplane.adapters.keepalive import KeepAlive
 from dataplane.adapters.lastgood import LastGood
-from dataplane.adapters.limits import Limits
 from dataplane.adapters.observing import Observer
 from dataplane.adapters.pages import MetricsPages
+from dataplane.adapters.parts import Parts
 from dataplane.adapters.pinging import Pinger
 from dataplane.adapters.proxy import CLIENT_GONE, Proxy
 from dataplane.adapters.publishing import Publisher
@@ -39,19 +38,17 @@ from dataplane.adapters.telemetry import Telemetry
 from dataplane.adapters.ticket import Ticket
 from dataplane.adapters.uplink import Seen, Sink, Uplink
 from dataplane.adapters.upstream import UpstreamClient
-from dataplane.core.door.credential import CredentialError, CredentialPlan, names_a_key, plan_for
-from dataplane.core.door.headers import CLOCK_HEADER
-from dataplane.core.door.identity import Headers, foreign_slots, holds_key
+from dataplane.adapters.views import Shown
+from dataplane.core.door.credential import names_a_key
+from dataplane.core.door.identity import holds_key
 from dataplane.core.door.refusal import REFUSALS, body_of, headers_of
 from dataplane.core.door.route import Route, RouteError, match
 from dataplane.core.effects import Recalled
 from dataplane.core.effects import Scope as Owner
-from dataplane.core.prices.money import Sale, cost
-from dataplane.core.record import Record
-from dataplane.core.resource import Source, Upstream
+from dataplane.core.resource import Source
 from dataplane.core.serving.overrides import Wish
 from dataplane.core.text import tokens
-from dataplane.settings import Settings, is_loopback
+from dataplane.settings import Settings
 from dataplane.tasks import ended
 
 log = logging.getLogger("headrace.node")
@@ -59,7 +56,6 @@ DRAIN_S = 25
 # The event loop shares the interpreter with threads that shape bodies and write the store; a
 # shorter turn than the default 5 ms keeps streams prompt.
 SWITCH_INTERVAL_S = 0.001
-Secrets = Callable[[str], str | None]
 
 
 class Node:
@@ -77,7 +73,6 @@ class Node:
         sink: who is told of every request; None for nobody.
         """
         self.settings = settings
-        self._secrets = secrets or settings.secret
         self.started_at = time.time()
         self.node_id, self.boot_id = node_identity(settings.state_dir)
         self.arrivals = Arrivals()
@@ -88,21 +83,34 @@ class Node:
         failpoints.arm(settings.failpoint)
         last_good, ids = LastGood(settings.config_dir), (self.node_id, self.boot_id)
         self.snapshots = Snapshots(source, last_good, *ids, on_tenant=self._configure_store)
-        self.gatekeeper = _gatekeeper_of(settings, self.snapshots)
-        self.publisher, self.pages = Publisher(self), MetricsPages(self)
-        self.inflight, self.is_draining = 0, False
-        self.driver = Driver(inline_max=settings.inline_body_max)
+        self.parts = self._parts_with(secrets or settings.secret)
+        self.door = self.parts.door
         self._upstream = UpstreamClient(settings, self.snapshots.may_be_private)
-        self.keepalive = KeepAlive(self, Pinger(self, self._upstream))
+        self.keepalive = KeepAlive(self.parts, Pinger(self.parts, self._upstream))
         self.snapshots.on_change = self.keepalive.review
-        self._proxy = Proxy(self, self._upstream)
+        self.publisher = Publisher(self.parts, self.keepalive)
+        self.pages = MetricsPages(self.publisher, self.snapshots)
+        self._proxy = Proxy(self.parts, self._upstream, self.observer, self.keepalive)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._thread: opening.Thread | None = None
         self._following: asyncio.Task[None] | None = None
         self._garbage = Garbage()
         self._idle = asyncio.Event()
-        self.limits = Limits(big_body_slots=settings.big_body_slots)
-        self.pins: Counter[tuple[str, str]] = Counter()
+
+    def _parts_with(self, secrets: Secrets) -> Parts:
+        return Parts(
+            self.settings,
+            self.node_id,
+            self.boot_id,
+            self.started_at,
+            self.store,
+            self.snapshots,
+            self.telemetry,
+            Door(self.settings, self.snapshots),
+            Books(self.snapshots, self.telemetry),
+            Credentials(self.settings, secrets),
+            Driver(inline_max=self.settings.inline_body_max),
+        )
 
     # ---- life -----------------------------------------------------------------------------
 
@@ -134,18 +142,18 @@ class Node:
 
     async def stop(self) -> None:
         """Refuse new requests, let those in flight finish for a while, then close."""
-        self.is_draining = True
+        self.door.is_draining = True
         await self.keepalive.close()
         self._idle.clear()
-        if self.inflight:
+        if self.door.inflight:
             try:
                 async with asyncio.timeout(DRAIN_S):
                     await self._idle.wait()
             except TimeoutError:
-                log.warning("cg.drain_timeout inflight=%d", self.inflight)
+                log.warning("cg.drain_timeout inflight=%d", self.door.inflight)
         if self._following is not None:
             await ended(self._following)
-        self.driver.close()
+        self.parts.driver.close()
         await self.observer.stop()
         await self._upstream.close()
         await self.publisher.stop()
@@ -175,7 +183,7 @@ class Node:
     def _gauges(self) -> dict[str, int]:
         """How it is now, for pages and alarms: the names are those of /stats, but for the disk."""
         used = round(1000 * self.publisher.disk_used_ratio)
-        found = {"inflight": self.inflight, "tasks": self.tasks, "disk_used_permille": used}
+        found = {"inflight": self.door.inflight, "tasks": self.tasks, "disk_used_permille": used}
         if self.telemetry.process.counts["all_requests"]:
             # Until then the files of a store are not looked at, and it would say 0.
             held = self.store.stats(None)
@@ -186,19 +194,17 @@ class Node:
         stats = self.store.stats(tenant)
         return {name: getattr(stats, name) for name in COUNTERS}
 
-    @property
-    def pinned(self) -> int:
-        """Configurations that are no longer current and that running requests still hold."""
-        current = {(uid, tenant.hash) for uid, tenant in self.snapshots.tenants.items()}
-        return len(self.pins.keys() - current)
-
     def stats(self, tenant: str | None = None) -> dict[str, Any]:
         """The fields of /stats for one tenant id, or for the whole process.
 
         From any thread; TimeoutError when the loop is busy for long.
         """
-        question = partial(views.stats, self, tenant)
+        question = partial(views.stats, self._shown, tenant)
         return self._thread.answer(question) if self._thread else question()
+
+    @property
+    def _shown(self) -> Shown:
+        return Shown(self.parts, self.keepalive, self.publisher, self.pages, lambda: self.tasks)
 
     def original(self, tenant: str, session: str, marker_id: str) -> Recalled:
         """The original of a marker of the session; for a thread other than the node's."""
@@ -228,12 +234,12 @@ class Node:
         await send({"type": "lifespan.shutdown.complete"})
 
     async def _serve(self, call: Call) -> None:
-        self.inflight += 1
+        self.door.inflight += 1
         try:
             if self.settings.test_clock:
-                await self.keepalive.advance(self.instant(call))
+                await self.keepalive.advance(self.door.instant(call))
             view = views.view_of(call)
-            await (view(self, call) if view is not None else self._carry(call))
+            await (view(self._shown, call) if view is not None else self._carry(call))
         except RefusedError as error:
             await self._refuse(call, error)
         except DisconnectedError:
@@ -242,8 +248,8 @@ class Node:
             # The server ends what has no end: a 500, or a connection that is cut.
             logs.fault(log, "cg.fault path=%s", error, logs.safe_path(call.path))
         finally:
-            self.inflight -= 1
-            if not self.inflight:
+            self.door.inflight -= 1
+            if not self.door.inflight:
                 self._idle.set()
 
     async def _refuse(self, call: Call, error: RefusedError) -> None:
@@ -277,7 +283,7 @@ class Node:
         started = time.perf_counter()
         route = _route_of(call)
         call.family = route.envelope
-        with admitted(self, call, slug=route.slug) as admission:
+        with self.door.admitted(call, slug=route.slug) as admission:
             ticket = self._ticket(route, admission)
             try:
                 await self._proxy.serve(ticket)
@@ -289,7 +295,7 @@ class Node:
                 raise
             finally:
                 ticket.record.serve_ms = (time.perf_counter() - started) * 1000
-                self.account(ticket.record)
+                self.parts.books.account(ticket.record)
                 self.arrivals.add(admission.principal.name, ticket.record)
 
     def _ticket(self, route: Route, admission: Admission) -> Ticket:
@@ -311,60 +317,14 @@ class Node:
             admission.principal.name,
             record,
             upstream,
-            self.credential(upstream, call.headers),
-            self.driver,
+            self.parts.credentials.plan(upstream, call.headers),
+            self.parts.driver,
             performer(self.store, partial(self.telemetry.committed, tenant=tenant.body.tenant)),
             persists=self.store.backend_for(tenant.body.tenant).persists,
             room=admission.room,
             plan=plan,
             ignored=ignored,
         )
-
-    def credential(self, upstream: Upstream, headers: Headers) -> CredentialPlan:
-        """How a request with these headers signs in there. Raises RefusedError."""
-        if self.settings.is_single_tenant:
-            return CredentialPlan(foreign_slots(headers))  # the provider itself may ask
-        held = None
-        if upstream.key_ref is not None:
-            held = self._secrets(upstream.key_ref)
-        elif upstream.key_env is not None:
-            held = self.settings.secret(upstream.key_env)
-        try:
-            return plan_for(upstream, headers, held)
-        except CredentialError as error:
-            raise RefusedError(str(error)) from None
-
-    def instant(self, call: Call) -> float:
-        """The time that decides everything in this request, in seconds."""
-        if self.settings.test_clock and is_loopback((call.scope.get("server") or ("",))[0]):
-            stated = call.header(CLOCK_HEADER)
-            try:
-                return float(stated) if stated else time.time()
-            except ValueError:
-                raise RefusedError("bad_body", detail="x-headrace-now is not a number.") from None
-        return time.time()
-
-    def account(self, record: Record) -> None:
-        if record.usage is not None:
-            sale = Sale(record.address, record.at, record.prompt or record.usage.prompt)
-            priced = self.snapshots.price_card.priced(record.model, sale)
-            record.rates = priced.rates if priced else None
-            record.priced_by = priced.source if priced else ""
-            record.cost_usd = cost(record.usage, record.rates)
-        if record.status:
-            self.telemetry.add(record)
-            logs.request(record)
-
-
-def _gatekeeper_of(settings: Settings, snapshots: Snapshots) -> Gatekeeper:
-    return Gatekeeper(
-        snapshots,
-        failures_per_minute=settings.auth_fail_per_min,
-        clock=time.time,
-        proxies=settings.trusted_proxies,
-        hosts=settings.allowed_hosts,
-        asks_nobody=settings.is_single_tenant,
-    )
 
 
 def _route_of(call: Call) -> Route:

@@ -10,14 +10,12 @@ import asyncio
 import time
 from collections.abc import Callable
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING
 
 from dataplane.adapters import sheets
 from dataplane.adapters.metrics import Page, exposition
+from dataplane.adapters.publishing import Publisher
 from dataplane.adapters.sheets import Sheet
-
-if TYPE_CHECKING:
-    from dataplane.adapters.node import Node
+from dataplane.adapters.snapshots import Snapshots
 
 REMEMBERED_S = 10.0
 
@@ -25,9 +23,15 @@ REMEMBERED_S = 10.0
 class MetricsPages:
     """clock: seconds, monotonic. beside: the series of whoever runs in the same process."""
 
-    def __init__(self, node: Node, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(
+        self,
+        publisher: Publisher,
+        snapshots: Snapshots,
+        clock: Callable[[], float] = time.monotonic,
+    ) -> None:
         self.beside: Callable[[], bytes] = bytes
-        self._node = node
+        self._publisher = publisher
+        self._snapshots = snapshots
         self._clock = clock
         self._building = asyncio.Lock()
         self._page = b""
@@ -38,7 +42,7 @@ class MetricsPages:
         async with self._building:
             now = self._clock()
             if self._built_at is None or now - self._built_at >= REMEMBERED_S:
-                sheet = self._node.publisher.sheet()
+                sheet = self._publisher.sheet()
                 self._page = await asyncio.to_thread(
                     self._written, self._with_facts(sheet, "this process")
                 )
@@ -52,7 +56,7 @@ class MetricsPages:
         the next, and a counter that goes back reads as a restart.
         """
         async with self._building:
-            workers = await self._node.publisher.workers()
+            workers = await self._publisher.workers()
             sheet = await asyncio.to_thread(sheets.summed, workers)
             page = self._with_facts(sheet, "the workers of this host")
             return await asyncio.to_thread(self._written, page)
@@ -61,7 +65,7 @@ class MetricsPages:
         return exposition(page) + self.beside()
 
     def _with_facts(self, sheet: Sheet, where: str) -> Page:
-        snapshots = self._node.snapshots
+        snapshots = self._snapshots
         return Page(
             sheet,
             where,

@@ -8,12 +8,12 @@ from __future__ import annotations
 import asyncio
 import logging
 import time
-from typing import TYPE_CHECKING
 
 from dataplane.adapters.http import Decoder, RefusedError
 from dataplane.adapters.kept import Header, Kept, read
 from dataplane.adapters.masked import overwrite
 from dataplane.adapters.originals import Cached, Touch
+from dataplane.adapters.parts import Parts
 from dataplane.adapters.request_ids import new_request_id
 from dataplane.adapters.upstream import Response, UpstreamClient, UpstreamError, Way
 from dataplane.adapters.waiting import within
@@ -26,9 +26,6 @@ from dataplane.core.record import Record
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.usage import Reading, total
 
-if TYPE_CHECKING:
-    from dataplane.adapters.node import Node
-
 log = logging.getLogger("headrace.keepalive")
 TIMEOUT_S = 60.0
 ANSWER_MAX_BYTES = 1 << 20
@@ -40,13 +37,13 @@ _NAMES = {Outcome.READ: "read", Outcome.WROTE: "wrote"}
 class Pinger:
     """Sends pings of threads that are kept."""
 
-    def __init__(self, node: Node, upstream: UpstreamClient) -> None:
-        self._node = node
+    def __init__(self, parts: Parts, upstream: UpstreamClient) -> None:
+        self._parts = parts
         self._upstream = upstream
 
     async def ping(self, kept: Kept, at: float) -> Outcome | Gate:
         """How a ping that starts now (at, seconds) ended, or the gate that turned it away."""
-        tenant = self._node.snapshots.tenants.get(kept.tenant)
+        tenant = self._parts.snapshots.tenants.get(kept.tenant)
         if tenant is None:
             return gates.TENANT_GONE
         if not kept.idle.is_alive(at):
@@ -55,23 +52,23 @@ class Pinger:
             credential = self._credential(kept)
         except RefusedError:
             return gates.CREDENTIAL_MISSING
-        with self._node.limits.spare(kept.tenant, tenant.body.limits, at) as has_slack:
-            if not has_slack or self._node.inflight >= self._node.settings.node_inflight_max:
+        with self._parts.door.limits.spare(kept.tenant, tenant.body.limits, at) as has_slack:
+            if not has_slack or self._parts.door.inflight >= self._parts.settings.node_inflight_max:
                 return gates.NO_SLACK
             touch = Touch(kept.turn.scope, at, since=kept.tracked_at)
-            if not await self._node.store.touch_turn(touch):
+            if not await self._parts.store.touch_turn(touch):
                 return gates.NEWER_REQUEST
             kept.tracked_at = at
             outcome = await self._sent(kept, credential, at)
         if outcome is Outcome.READ:
-            self._node.store.note_cached(Cached(kept.turn.scope, at))
+            self._parts.store.note_cached(Cached(kept.turn.scope, at))
         return outcome
 
     def _credential(self, kept: Kept) -> list[Header]:
         """What the ping signs in with: a held key as it is now, else the caller's own."""
         if len(kept.secret):
             return read(kept.secret.reveal())
-        plan = self._node.credential(kept.upstream, ())
+        plan = self._parts.credentials.plan(kept.upstream, ())
         return [plan.adds] if plan.adds is not None else []
 
     async def _sent(self, kept: Kept, credential: list[Header], at: float) -> Outcome:
@@ -89,12 +86,12 @@ class Pinger:
             record.outcome = "ok" if outcome is Outcome.READ else "error"
             record.ping = _NAMES.get(outcome, "failed")
             record.serve_ms = record.upstream_ms = (time.perf_counter() - started) * 1000
-            self._node.account(record)
+            self._parts.books.account(record)
         return outcome
 
     async def _answered(self, kept: Kept, credential: list[Header], record: Record) -> Outcome:
         headers = [*kept.headers, *credential]
-        if self._node.settings.test_clock:
+        if self._parts.settings.test_clock:
             headers.append((CLOCK_HEADER, f"{record.at}".encode()))
         way = Way(kept.upstream.proxy_url, TIMEOUT_S)
         body = kept.body.reveal()

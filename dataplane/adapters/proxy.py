@@ -12,15 +12,16 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING
 
 from dataplane.adapters import chains, logs, recovering
 from dataplane.adapters.client_answer import ClientAnswer
 from dataplane.adapters.http import Call, Decoder, RefusedError
+from dataplane.adapters.keepalive import KeepAlive
 from dataplane.adapters.kept import Warm
 from dataplane.adapters.leaving import while_there
-from dataplane.adapters.observing import Job
+from dataplane.adapters.observing import Job, Observer
 from dataplane.adapters.originals import Cached
+from dataplane.adapters.parts import Parts
 from dataplane.adapters.ticket import Ticket
 from dataplane.adapters.upstream import Response, UpstreamClient, UpstreamError
 from dataplane.core import bypass
@@ -40,9 +41,6 @@ from dataplane.core.wire import stored_state
 from dataplane.core.wire.message import Dialect
 from dataplane.core.wire.usage import Reading, RoundUsage, total
 
-if TYPE_CHECKING:
-    from dataplane.adapters.node import Node
-
 log = logging.getLogger("headrace.proxy")
 CLIENT_GONE = 499
 GUARDED_AT_ONCE = 64 << 10  # bytes of a body; more are looked through beside the event loop
@@ -52,13 +50,15 @@ _UNKNOWN_USAGE = (Reading.UNPARSED, Reading.UNREADABLE)
 class Proxy:
     """Carries requests to upstreams and their answers back."""
 
-    def __init__(self, node: Node, upstream: UpstreamClient) -> None:
-        self.settings = node.settings
+    def __init__(
+        self, parts: Parts, upstream: UpstreamClient, observer: Observer, keepalive: KeepAlive
+    ) -> None:
+        self.settings = parts.settings
         self.upstream = upstream
-        self.observer = node.observer
-        self.keepalive = node.keepalive
-        self.store = node.store
-        self.snapshots = node.snapshots
+        self.observer = observer
+        self.keepalive = keepalive
+        self.store = parts.store
+        self.snapshots = parts.snapshots
         self.resends = Resends()
         self.lineages = Lineages()
 

@@ -10,18 +10,16 @@ import itertools
 import logging
 import time
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from dataplane.adapters import sheets
+from dataplane.adapters.keepalive import KeepAlive
+from dataplane.adapters.parts import Parts
 from dataplane.adapters.sheets import Count, Sheet, Workers
 from dataplane.adapters.stores.disk import disk_used
 from dataplane.adapters.workers import WorkerBoard
 from dataplane.tasks import ended
-
-if TYPE_CHECKING:
-    from dataplane.adapters.node import Node
 
 log = logging.getLogger("headrace.workers")
 EVERY_S = 2.0
@@ -31,11 +29,13 @@ SELDOM = 4  # so many times seldomer at rest, which is often enough to be taken 
 class Publisher:
     """One node's place among the workers of its host. disk_used_ratio: of the state directory."""
 
-    def __init__(self, node: Node, clock: Callable[[], float] = time.time) -> None:
+    def __init__(
+        self, parts: Parts, keepalive: KeepAlive, clock: Callable[[], float] = time.time
+    ) -> None:
         self.disk_used_ratio = 0.0
-        self._node = node
+        self._parts, self._keepalive = parts, keepalive
         self._clock = clock
-        self._board = WorkerBoard(node.settings.state_dir / "workers", node.boot_id)
+        self._board = WorkerBoard(parts.settings.state_dir / "workers", parts.boot_id)
         self._encoded: dict[str, msgspec.Raw] = {}
         self._publishing: asyncio.Task[None] | None = None
         self._warned: set[str] = set()
@@ -67,30 +67,30 @@ class Publisher:
 
     def sheet(self) -> Sheet:
         """This worker as a whole, without its tenants."""
-        node = self._node
+        parts = self._parts
         return Sheet(
-            node.boot_id,
+            parts.boot_id,
             self._clock(),
-            node.started_at,
-            Count(node.telemetry.process.copy(), node.store.stats(None)),
-            inflight=node.inflight,
-            pinned=node.pinned,
-            refusals=node.telemetry.refusals.copy(),
-            nacks=node.snapshots.nacks.copy(),
-            kept=node.keepalive.live,
+            parts.started_at,
+            Count(parts.telemetry.process.copy(), parts.store.stats(None)),
+            inflight=parts.door.inflight,
+            pinned=parts.door.pinned,
+            refusals=parts.telemetry.refusals.copy(),
+            nacks=parts.snapshots.nacks.copy(),
+            kept=self._keepalive.live,
         )
 
     def _whole(self) -> Sheet:
-        node, sheet = self._node, self.sheet()
-        for tenant in node.telemetry.take_changed():
-            count = Count(node.telemetry.of(tenant), node.store.stats(tenant))
+        parts, sheet = self._parts, self.sheet()
+        for tenant in parts.telemetry.take_changed():
+            count = Count(parts.telemetry.of(tenant), parts.store.stats(tenant))
             self._encoded[tenant] = msgspec.Raw(sheets.encode(count))
         sheet.tenants = dict(self._encoded)
         return sheet
 
     async def _warn_of_stores_apart(self) -> None:
         """A store in each worker's own memory opens one marker in as many as there are workers."""
-        apart = [t for t in self._node.store.tenants_in("memory") if t not in self._warned]
+        apart = [t for t in self._parts.store.tenants_in("memory") if t not in self._warned]
         if not apart:
             return
         workers = len((await asyncio.to_thread(self._board.read)).living)
@@ -100,14 +100,14 @@ class Publisher:
 
     def _measure_disk(self) -> float:
         try:
-            return disk_used(self._node.settings.state_dir)
+            return disk_used(self._parts.settings.state_dir)
         except OSError:
             return self.disk_used_ratio
 
     async def _publish_often(self) -> None:
         for number in itertools.count(1):
             await asyncio.sleep(EVERY_S)
-            is_still = self._node.telemetry.is_still and not self._node.inflight
+            is_still = self._parts.telemetry.is_still and not self._parts.door.inflight
             if is_still and number % SELDOM:
                 continue
             try:

@@ -165,8 +165,8 @@ async def test_the_node_asks_for_the_keys_that_are_held_here_by_name(
     await sync_to_async(held_keys.refresh)(timezone.now())
     node = await gateway.start()
 
-    assert node._secrets("lab") == "sk-held"
-    assert node._secrets("unknown") is None
+    assert node.parts.credentials.secret("lab") == "sk-held"
+    assert node.parts.credentials.secret("unknown") is None
 
 
 async def test_a_start_with_secrets_that_no_key_opens_is_refused_by_name(

@@ -51,7 +51,7 @@ class Served:
 
     async def settled(self) -> None:
         """Wait until the node has counted what it answered, which it does after the last byte."""
-        await until(lambda: not self.gateway.node.inflight, look_every_s=0.001)
+        await until(lambda: not self.gateway.node.door.inflight, look_every_s=0.001)
 
     @property
     def sent(self) -> list[bytes]:

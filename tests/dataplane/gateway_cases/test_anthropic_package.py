@@ -282,7 +282,7 @@ async def test_a_body_that_is_too_large_is_refused_once(serve: Serve) -> None:
 
 async def test_too_many_failures_are_a_rate_limit_error(served: Served) -> None:
     node = served.gateway.node
-    node.gatekeeper = Gatekeeper(node.snapshots, failures_per_minute=1, clock=lambda: 90.0)
+    node.door.gatekeeper = Gatekeeper(node.snapshots, failures_per_minute=1, clock=lambda: 90.0)
     stranger = "cg_live_" + "C" * 26
     with pytest.raises(anthropic.AuthenticationError):
         await create(served, key=stranger)

@@ -38,7 +38,7 @@ async def connected(
 async def serves(served: Served) -> bool:
     """A good request still gets its answer, and nothing of the bad one is left."""
     answer = await served.post(with_output("short"))
-    return answer.status_code == 200 and served.gateway.node.inflight == 0
+    return answer.status_code == 200 and served.gateway.node.door.inflight == 0
 
 
 # ---- heads ----------------------------------------------------------------------------------

@@ -109,7 +109,7 @@ async def test_who_cannot_be_told_is_refused_in_the_dialects_envelope(
 
 async def test_case_08_only_failures_are_throttled(served: Served) -> None:
     node = served.gateway.node
-    node.gatekeeper = Gatekeeper(node.snapshots, failures_per_minute=10, clock=lambda: 90.0)
+    node.door.gatekeeper = Gatekeeper(node.snapshots, failures_per_minute=10, clock=lambda: 90.0)
     bad = {"x-context-guru-token": NOBODY}
 
     answers = [

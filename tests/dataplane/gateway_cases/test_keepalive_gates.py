@@ -186,8 +186,8 @@ async def test_a_request_that_ends_while_the_process_ends_leaves_nothing(live: L
         await life.turn(1, 0)
         life.served.simulator.script({"head_delay_ms": 300})
         last = asyncio.ensure_future(life.turn(2, 10))
-        await until(lambda: node.inflight > 0 and len(life.served.simulator.requests) > 1)
-        node.is_draining = True
+        await until(lambda: node.door.inflight > 0 and len(life.served.simulator.requests) > 1)
+        node.door.is_draining = True
         await last
         counted = node.telemetry.of("ten_acme").not_kept
         assert life.kept == []

@@ -156,7 +156,7 @@ async def test_large_bodies_wait_for_a_place_and_small_ones_do_not(
             await until(lambda: len(served.sent) == 1)
             second = group.create_task(served.http.post(url, content=large, headers=AGENT))
             passed = await served.http.post(url, content=small, headers=AGENT)
-            await until(lambda: served.gateway.node.inflight == 2)
+            await until(lambda: served.gateway.node.door.inflight == 2)
             assert len(served.sent) == 2
             first.cancel()
         assert passed.status_code == second.result().status_code == 200

@@ -69,7 +69,8 @@ UNSAFE = ("cg_savings_ratio", "cg_cache_hit_ratio", "cg_added_latency_ms", "cg_s
 
 async def page_of(served: Served) -> str:
     await served.settled()
-    served.gateway.node.pages = MetricsPages(served.gateway.node)
+    node = served.gateway.node
+    node.pages = MetricsPages(node.publisher, node.snapshots)
     return (await served.send("GET", "/metrics")).text
 
 
@@ -248,7 +249,7 @@ async def test_a_page_is_built_once_in_ten_seconds_and_outside_the_event_loop(
 
     monkeypatch.setattr(pages, "exposition", noting)
     node = served.gateway.node
-    node.pages = MetricsPages(node, clock=lambda: clock[0])
+    node.pages = MetricsPages(node.publisher, node.snapshots, clock=lambda: clock[0])
 
     first, second = await asyncio.gather(node.pages.process(), node.pages.process())
     await served.post(with_output(LONG))

@@ -42,7 +42,7 @@ async def test_a_request_is_counted_whole_whoever_reads_the_counters_meanwhile(
             for _ in range(2):
                 group.create_task(asyncio.to_thread(look))
             for number in range(REQUESTS):
-                node.account(finished(number))
+                node.parts.books.account(finished(number))
                 if number % 8 == 0:
                     await asyncio.sleep(0)
             ended.set()

@@ -37,7 +37,7 @@ def lines(base_url: str, name: str, number: int = 0) -> str:
 
 async def arrived(running: Gateway) -> int:
     """Requests that the tenant of the key has made, once what was answered is counted."""
-    await until(lambda: not running.node.inflight)
+    await until(lambda: not running.node.door.inflight)
     found: int = running.stats()["requests"]
     return found
 
