@@ -99,7 +99,7 @@ def between(first: str, last: str) -> list[str]:
     other, end = split(last)
     if head != other:
         return [first, last]
-    return [f"{head}{number}" for number in range(int(start), int(end) + 1)]
+    return [f"{head}{number:0{len(start)}}" for number in range(int(start), int(end) + 1)]
 
 
 def split(place: str) -> tuple[str, str]:
