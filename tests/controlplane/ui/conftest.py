@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 import pytest
 from django.test import Client
 
-from controlplane.accounts.models import Membership, Organisation, User
+from controlplane.accounts.models import Membership, Organisation, Tenant, User
 from controlplane.fleet import running
 from tests.controlplane.conftest import person
 from tests.fakes.node import FakeNode
@@ -37,3 +37,9 @@ def node() -> Iterator[Callable[[FakeNode], None]]:
     """Registers a node for the test."""
     yield running.register
     running.unregister()
+
+
+@pytest.fixture
+def everyone(browser: Browser, manager: User, tenant: Tenant) -> Client:
+    """The client of who manages the deployment."""
+    return browser(manager)

@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from typing import Any
 
-import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from controlplane.figures import tiles
-from controlplane.figures.merging import merged
 from controlplane.figures.safety import safety
 from controlplane.ui.watch import overview_rows
 from controlplane.ui.watch.component_rows import component_rows
@@ -22,26 +19,6 @@ TILES: tuple[Callable[[Mapping[str, object]], tuple[tiles.Tile, ...]], ...] = (
     tiles.volume,
     tiles.savings,
 )
-
-
-def shown(found: tuple[tiles.Tile, ...]) -> dict[str, str]:
-    return {tile.label: str(tile.figure).replace("\u00a0", " ") for tile in found}
-
-
-def test_volume_counts_every_request_and_says_how_many_were_shaped() -> None:
-    counted = tiles.volume(busy())
-
-    assert shown(counted)["Requests"] == "18,402"
-    assert counted[0].sub == "16,204 through the pipeline"
-
-
-def test_savings_keep_unique_net_and_gross_apart() -> None:
-    assert shown(tiles.savings(busy())) == {
-        "Unique": "17.4 M",
-        "Net of restores": "227 M",
-        "Gross": "227 M",
-        "Gross ÷ unique": "13.0 \N{MULTIPLICATION SIGN}",
-    }
 
 
 def test_what_was_only_observed_is_a_sentence_of_its_own() -> None:
@@ -74,16 +51,6 @@ def test_observations_that_were_dropped_make_the_projection_a_lower_bound() -> N
     )
     assert overview_rows.projection({"observe_dropped": 1}).replace("\u00a0", " ") == (
         "mode observe: 1 request could not be measured"
-    )
-
-
-def test_more_given_back_than_saved_is_said_and_never_looks_good() -> None:
-    net = tiles.savings(busy(adjusted_saved=-4_310))[1]
-
-    assert (str(net.figure), net.sub, net.tone) == (
-        "\N{MINUS SIGN}4,310",
-        "more given back than saved",
-        "is-alarm",
     )
 
 
@@ -195,91 +162,3 @@ def test_a_component_without_a_verdict_says_no_data() -> None:
     assert row.verdict.word == "no data"
     assert row.runs.is_word
     assert row.each_run.is_word
-
-
-@pytest.mark.parametrize(
-    ("stats", "state", "verdict"),
-    [
-        pytest.param(None, "unknown", "Loss is unknown", id="no node"),
-        pytest.param(NOTHING, "unknown", "Nothing observed yet", id="no traffic"),
-        pytest.param({"requests": 3}, "unknown", "Loss is unknown", id="not reported"),
-        pytest.param(busy(), "calm", "Nothing lost", id="calm"),
-        pytest.param(busy(expand_unresolved_missing=1), "lost", "1 original lost", id="one"),
-        pytest.param(busy(stash_missing=3), "lost", "3 originals lost", id="on replay"),
-        pytest.param(
-            NOTHING | {"expand_unresolved_missing": 2},
-            "lost",
-            "2 originals lost",
-            id="lost before traffic",
-        ),
-    ],
-)
-def test_the_safety_strip_says_calm_only_where_loss_was_looked_for(
-    stats: Mapping[str, object] | None, state: str, verdict: str
-) -> None:
-    strip = safety(stats)
-
-    assert (strip.state, strip.verdict) == (state, verdict)
-
-
-@pytest.mark.parametrize(
-    ("expands", "basis"),
-    [
-        (0, "No agent has asked for an original back yet; every marker sent is held."),
-        (1, "The one expand so far found its original."),
-        (214, "Every one of 214 expands found its original."),
-    ],
-)
-def test_nothing_lost_says_what_it_rests_on(expands: int, basis: str) -> None:
-    assert safety(busy(bounces=expands)).basis == basis
-
-
-def test_a_loss_names_its_cause() -> None:
-    stats = busy(
-        expand_unresolved_missing=3, expand_unresolved_missing_by={"expired": 2, "lost": 1}
-    )
-
-    assert "Of them, 2 expired too early: keep originals longer; 1 no longer" in safety(stats).basis
-    assert "Of them" not in safety(busy(expand_unresolved_missing=1)).basis
-
-
-def test_declined_removals_and_invented_handles_are_not_a_loss() -> None:
-    assert safety(busy(stash_refused=14, expand_unresolved_malformed=3)).state == "calm"
-
-
-COUNTERS = st.fixed_dictionaries(
-    {
-        "requests": st.integers(1, 10**6),
-        "saved_tokens": st.integers(0, 10**9),
-        "billed_usd": st.decimals(0, 10**6, places=4).map(str),
-        "components": st.fixed_dictionaries(
-            {"mask": st.fixed_dictionaries({"runs": st.integers(0)})}
-        ),
-    }
-)
-
-
-@given(several=st.lists(COUNTERS, min_size=1, max_size=4))
-def test_the_sum_of_several_tenants_does_not_depend_on_their_order(
-    several: list[dict[str, Any]],
-) -> None:
-    total = merged(several)
-
-    assert total == merged(reversed(several))
-    assert total["requests"] == sum(stats["requests"] for stats in several)
-
-
-def test_one_unpriced_tenant_makes_the_dollars_of_all_unknown() -> None:
-    assert merged([busy(), busy(billed_usd=None)])["billed_usd"] is None
-
-
-def test_a_tenant_without_traffic_does_not_make_the_dollars_unknown() -> None:
-    assert merged([NOTHING, busy()])["billed_usd"] == "611.28"
-
-
-def test_a_sum_leaves_out_means_and_keeps_facts_about_the_node() -> None:
-    total = merged([busy(), busy()])
-
-    assert "cg_added_ms_avg" not in total
-    assert total["uptime_s"] == 40
-    assert total["node"] == "node-a"
