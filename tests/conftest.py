@@ -27,6 +27,10 @@ hypothesis.settings.register_profile(
 hypothesis.settings.register_profile(
     "nightly", hypothesis.settings.get_profile("headrace"), derandomize=False, max_examples=2_000
 )
+# tests/examples.py scales what a property asks for by the same measure.
+hypothesis.settings.register_profile(
+    "fast", hypothesis.settings.get_profile("headrace"), max_examples=20
+)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "headrace"))  # noqa: TID251
 
 
