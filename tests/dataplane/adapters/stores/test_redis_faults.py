@@ -24,6 +24,9 @@ from tests.dataplane.adapters.stores.durable import LONG, eventually, impatient,
 from tests.dataplane.adapters.stores.shared import opened
 from tests.servers import VALKEY, RedisServer, redis_server
 
+# It would wait five seconds for more replicas before it sends the first one anything.
+AT_ONCE = ("--repl-diskless-sync-delay", "0")
+
 
 @contextlib.contextmanager
 def stalled(server: RedisServer) -> Iterator[None]:
@@ -116,7 +119,7 @@ async def test_k13_a_promoted_replica_has_what_was_waited_for(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with contextlib.ExitStack() as stack:
-        first = stack.enter_context(redis_server(tmp_path, program=VALKEY))
+        first = stack.enter_context(redis_server(tmp_path, *AT_ONCE, program=VALKEY))
         follows = ("--replicaof", f"127.0.0.1 {first.port}")
         place = tmp_path_factory.mktemp("replica")
         second = stack.enter_context(redis_server(place, *follows, program=VALKEY))
@@ -139,7 +142,7 @@ async def test_a_replica_keeps_nothing_for_a_node(
     tmp_path: Path, tmp_path_factory: pytest.TempPathFactory
 ) -> None:
     with contextlib.ExitStack() as stack:
-        first = stack.enter_context(redis_server(tmp_path, program=VALKEY))
+        first = stack.enter_context(redis_server(tmp_path, *AT_ONCE, program=VALKEY))
         follows = ("--replicaof", f"127.0.0.1 {first.port}")
         place = tmp_path_factory.mktemp("replica")
         second = stack.enter_context(redis_server(place, *follows, program=VALKEY))
