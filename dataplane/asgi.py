@@ -11,10 +11,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from dataplane.adapters import logs
+from dataplane.adapters.figures import logs
+from dataplane.adapters.figures.uplink_http import HttpSink
 from dataplane.adapters.node import Node
-from dataplane.adapters.snapshot_file import FileSource, FixedSource
-from dataplane.adapters.uplink_http import HttpSink
+from dataplane.adapters.serving.snapshot_file import FileSource, FixedSource
 from dataplane.core.config.problems import ConfigError
 from dataplane.core.serving import single
 from dataplane.settings import Settings, SettingsError, from_environment

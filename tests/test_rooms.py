@@ -9,7 +9,7 @@ from pathlib import Path
 import grimp
 import pytest
 
-HOUSES = ("dataplane.core",)
+HOUSES = ("dataplane.core", "dataplane.adapters")
 LINES_MAX = 10
 MAY_IMPORT = re.compile(r"^May import: (.+)\.$", re.MULTILINE)
 BEGIN = re.compile(r"^Begin with `(\w+\.py)`", re.MULTILINE)

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 
 import aiohttp
 
-from dataplane.adapters.upstream import KEEP_ALIVE_S
+from dataplane.adapters.outward.upstream import KEEP_ALIVE_S
 from tools.bench import bodies, load
 from tools.bench.scenarios import KEY, Bench, headers, servers
 

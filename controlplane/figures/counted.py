@@ -58,7 +58,7 @@ NAMED = (
     "actual_baseline_tokens",
 )
 ANSWERED = ("sse_streamed", "sse_buffered")
-# Reported as sum and number: dataplane.adapters.uplink_rows.
+# Reported as sum and number: dataplane.adapters.figures.uplink_rows.
 MEANS = ("sse_ttfb_ms", "sse_ttfb_ms_buffered")
 INVENTED = ("never_minted", "deleted")
 COMPONENT = {

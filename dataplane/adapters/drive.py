@@ -9,7 +9,7 @@ from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, Generic, TypeVar
 
-from dataplane.adapters.originals import Store
+from dataplane.adapters.stores.originals import Store
 from dataplane.core.effects import Commit, Committed, Core, Effect, OpenTurn
 
 T = TypeVar("T")

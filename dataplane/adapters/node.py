@@ -13,32 +13,35 @@ from functools import partial
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from dataplane.adapters import failpoints, logs, opening, views
-from dataplane.adapters.admission import Admission, Door, wish_of
-from dataplane.adapters.arrivals import Arrivals
-from dataplane.adapters.books import Books
-from dataplane.adapters.credentials import Credentials, Secrets
+from dataplane.adapters import failpoints
+from dataplane.adapters.beside.garbage import Garbage
+from dataplane.adapters.beside.keepalive import KeepAlive
+from dataplane.adapters.beside.observing import Observer
+from dataplane.adapters.beside.pinging import Pinger
+from dataplane.adapters.carrying.proxy import CLIENT_GONE, Proxy
+from dataplane.adapters.door.admission import Admission, Door, wish_of
+from dataplane.adapters.door.credentials import Credentials, Secrets
 from dataplane.adapters.drive import Driver, performer
-from dataplane.adapters.garbage import Garbage
+from dataplane.adapters.figures import logs
+from dataplane.adapters.figures.arrivals import Arrivals
+from dataplane.adapters.figures.books import Books
+from dataplane.adapters.figures.telemetry import Telemetry
+from dataplane.adapters.figures.uplink import Seen, Sink, Uplink
 from dataplane.adapters.http import Call, DisconnectedError, Receive, RefusedError, Scope, Send
-from dataplane.adapters.keepalive import KeepAlive
-from dataplane.adapters.lastgood import LastGood
-from dataplane.adapters.observing import Observer
-from dataplane.adapters.pages import MetricsPages
+from dataplane.adapters.outward.upstream import UpstreamClient
+from dataplane.adapters.own import views
+from dataplane.adapters.own.pages import MetricsPages
+from dataplane.adapters.own.publishing import Publisher
+from dataplane.adapters.own.views import Shown
 from dataplane.adapters.parts import Parts
-from dataplane.adapters.pinging import Pinger
-from dataplane.adapters.proxy import CLIENT_GONE, Proxy
-from dataplane.adapters.publishing import Publisher
 from dataplane.adapters.request_ids import new_request_id
-from dataplane.adapters.snapshot_file import node_identity
-from dataplane.adapters.snapshots import Snapshots, Tenant
+from dataplane.adapters.serving.lastgood import LastGood
+from dataplane.adapters.serving.snapshot_file import node_identity
+from dataplane.adapters.serving.snapshots import Snapshots, Tenant
+from dataplane.adapters.stores import opening
 from dataplane.adapters.stores.choice import chosen, store_set
 from dataplane.adapters.stores.tally import COUNTERS, GAUGES
-from dataplane.adapters.telemetry import Telemetry
 from dataplane.adapters.ticket import Ticket
-from dataplane.adapters.uplink import Seen, Sink, Uplink
-from dataplane.adapters.upstream import UpstreamClient
-from dataplane.adapters.views import Shown
 from dataplane.core.door.credential import names_a_key
 from dataplane.core.door.identity import holds_key
 from dataplane.core.door.refusal import REFUSALS, body_of, headers_of

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import NamedTuple
 
-from dataplane.adapters.admission import Door
-from dataplane.adapters.books import Books
-from dataplane.adapters.credentials import Credentials
+from dataplane.adapters.door.admission import Door
+from dataplane.adapters.door.credentials import Credentials
 from dataplane.adapters.drive import Driver
-from dataplane.adapters.snapshots import Snapshots
+from dataplane.adapters.figures.books import Books
+from dataplane.adapters.figures.telemetry import Telemetry
+from dataplane.adapters.serving.snapshots import Snapshots
 from dataplane.adapters.stores import StoreSet
-from dataplane.adapters.telemetry import Telemetry
 from dataplane.settings import Settings
 
 

@@ -9,11 +9,11 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass
 from typing import Any
 
+from dataplane.adapters.door.limits import BodyRoom
 from dataplane.adapters.drive import Driver
 from dataplane.adapters.http import Call
-from dataplane.adapters.limits import BodyRoom
-from dataplane.adapters.snapshots import Tenant
-from dataplane.adapters.upstream import Way
+from dataplane.adapters.outward.upstream import Way
+from dataplane.adapters.serving.snapshots import Tenant
 from dataplane.core.door.credential import CredentialPlan
 from dataplane.core.door.headers import upstream_headers
 from dataplane.core.door.route import Route

@@ -65,7 +65,7 @@ class ComponentRow(msgspec.Struct, frozen=True, omit_defaults=True):
 
 
 class TextRow(msgspec.Struct, frozen=True, omit_defaults=True):
-    """A text that the pipeline changed, as dataplane.core.rewritten lets it leave.
+    """A text that the pipeline changed, as dataplane.core.pipeline.rewritten lets it leave.
 
     path: of its message in the body. components: in the order they changed it. redactions: how
     many values were taken out of both. is_cut: only the beginning is here.
@@ -168,7 +168,7 @@ class ComponentDelta(msgspec.Struct, omit_defaults=True):
 class Delta(msgspec.Struct, omit_defaults=True):
     """How far the counters of one tenant and arm moved within BUCKET_S. bucket_at: ms.
 
-    counts: by the names of dataplane.adapters.totals. pings_usd: a part of billed_usd.
+    counts: by the names of dataplane.adapters.figures.totals. pings_usd: a part of billed_usd.
     rescued_usd: what requests did not pay because pings had kept their prefix. added, upstream:
     requests by slot.
     """
@@ -192,7 +192,7 @@ class Delta(msgspec.Struct, omit_defaults=True):
 class AnswerRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """What a node that starts from a bundle serves: its answer to one resource in it.
 
-    As dataplane.core.config.resource.Ack, whose receiver such a node has not.
+    As dataplane.core.resource.Ack, whose receiver such a node has not.
     """
 
     type: str
@@ -210,7 +210,7 @@ class AnswerRow(msgspec.Struct, frozen=True, omit_defaults=True):
 class UseRow(msgspec.Struct, frozen=True, omit_defaults=True):
     """How the subject of a credential used it since the start of the process. Times in ms.
 
-    session, model, status: of the first request, as dataplane.adapters.arrivals has them.
+    session, model, status: of the first request, as dataplane.adapters.figures.arrivals has them.
     """
 
     principal: str

@@ -26,7 +26,7 @@ from controlplane.accounts.tokens import issue_token
 from controlplane.asgi import Gateway
 from controlplane.fleet.queries import acknowledgement
 from controlplane.live import socket, sse
-from dataplane.adapters import views
+from dataplane.adapters.own import views
 from dataplane.core.door.misspelt import BARE
 from dataplane.core.door.route import FIRST_SEGMENTS
 from tests.controlplane.conftest import person

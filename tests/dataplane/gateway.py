@@ -15,8 +15,8 @@ from typing import Any
 import msgspec
 import uvicorn
 
-from dataplane.adapters.snapshot_file import FileSource
-from dataplane.adapters.uplink import Sink
+from dataplane.adapters.figures.uplink import Sink
+from dataplane.adapters.serving.snapshot_file import FileSource
 from dataplane.asgi import Node
 from dataplane.core import resource
 from dataplane.core.components import components

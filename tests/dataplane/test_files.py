@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from dataplane.adapters.lastgood import LastGood
-from dataplane.adapters.sheets import Count, Sheet
-from dataplane.adapters.snapshot_file import node_identity
+from dataplane.adapters.figures.sheets import Count, Sheet
+from dataplane.adapters.figures.totals import Totals
+from dataplane.adapters.figures.workers import WorkerBoard
+from dataplane.adapters.serving.lastgood import LastGood
+from dataplane.adapters.serving.snapshot_file import node_identity
 from dataplane.adapters.stores import OffStore
 from dataplane.adapters.stores.minted import MintedIds
 from dataplane.adapters.stores.sqlite_file import connect, prepare, store_path
-from dataplane.adapters.totals import Totals
-from dataplane.adapters.workers import WorkerBoard
 from dataplane.core.resource import Envelope, Resource, hash_of
 from dataplane.files import private_database, private_file, private_folder
 

@@ -46,7 +46,7 @@ TESTS: dict[str, tuple[str, ...]] = {
         _INGEST + "test_candidates_and_requests_of_a_gate_are_kept_apart",
     ),
     "D-12": (
-        "tests/dataplane/adapters/test_uplink.py::"
+        "tests/dataplane/adapters/figures/test_uplink.py::"
         "test_a_full_queue_drops_rows_and_says_so_but_keeps_every_counter",
         _INGEST + "test_rows_that_a_node_dropped_are_remembered_and_their_counters_count",
     ),

@@ -12,7 +12,7 @@ from typing import Any
 
 import msgspec
 
-from dataplane.adapters.garbage import Garbage
+from dataplane.adapters.beside.garbage import Garbage
 from dataplane.adapters.node import SWITCH_INTERVAL_S
 from dataplane.core.asked import Asked
 from dataplane.core.components import components

@@ -15,7 +15,7 @@ from typing import Any
 import aiohttp
 import msgspec
 
-from dataplane.adapters.telemetry import Telemetry
+from dataplane.adapters.figures.telemetry import Telemetry
 from dataplane.core import resource
 from dataplane.core.components import components
 from dataplane.core.config.check import check

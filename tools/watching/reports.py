@@ -18,8 +18,8 @@ from django.db.models import Sum
 
 from controlplane.telemetry.models import RequestRecord, TelemetryGap, TrafficBucket
 from controlplane.telemetry.writer import Writer
-from dataplane.adapters.telemetry import Telemetry
-from dataplane.adapters.uplink import Uplink
+from dataplane.adapters.figures.telemetry import Telemetry
+from dataplane.adapters.figures.uplink import Uplink
 from dataplane.core.components import components
 from dataplane.core.port.declaration import Kind
 from dataplane.core.port.report import RunReport, StepReport

@@ -11,7 +11,10 @@ from dataclasses import astuple
 from pathlib import Path
 from typing import Literal
 
-from dataplane.adapters.originals import (
+from dataplane.adapters.stores.memory import MemoryStore
+from dataplane.adapters.stores.minted import MintedIds
+from dataplane.adapters.stores.off import OffStore
+from dataplane.adapters.stores.originals import (
     MEMORY_LIMITS,
     REDIS_LIMITS,
     SQLITE_LIMITS,
@@ -22,9 +25,6 @@ from dataplane.adapters.originals import (
     StoreStats,
     Touch,
 )
-from dataplane.adapters.stores.memory import MemoryStore
-from dataplane.adapters.stores.minted import MintedIds
-from dataplane.adapters.stores.off import OffStore
 from dataplane.adapters.stores.redis import RedisStore
 from dataplane.adapters.stores.sqlite import COMMIT_TIMEOUT_S, SqliteStore
 from dataplane.adapters.stores.sqlite_file import Durability, store_path

@@ -6,7 +6,6 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
-from dataplane.adapters.originals import StoreLimits
 from dataplane.adapters.stores import (
     DEFAULT_LIMITS,
     Backend,
@@ -15,6 +14,7 @@ from dataplane.adapters.stores import (
     StoreUnavailableError,
 )
 from dataplane.adapters.stores.minted import MintedIds
+from dataplane.adapters.stores.originals import StoreLimits
 from dataplane.adapters.stores.redis_keys import REALM, SHADOW_REALM
 from dataplane.settings import Settings, SharedStore
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import time
 from dataclasses import replace
 
-from dataplane.adapters.originals import (
+from dataplane.adapters.stores.memory_tenant import Tenant
+from dataplane.adapters.stores.originals import (
     MEMORY_LIMITS,
     Cached,
     Purged,
@@ -17,7 +18,6 @@ from dataplane.adapters.originals import (
     StoreStats,
     Touch,
 )
-from dataplane.adapters.stores.memory_tenant import Tenant
 from dataplane.adapters.stores.tally import CommitTimes, TenantTally, store_stats
 from dataplane.core.effects import (
     Commit,

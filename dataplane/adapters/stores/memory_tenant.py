@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections import Counter, defaultdict
 from dataclasses import dataclass, field
 
-from dataplane.adapters.originals import Cached, Purged, StoreLimits, Touch
 from dataplane.adapters.stores import retention
 from dataplane.adapters.stores.memory_kept import KeptVerbatim
+from dataplane.adapters.stores.originals import Cached, Purged, StoreLimits, Touch
 from dataplane.adapters.stores.retention import EXACT, Fill
 from dataplane.core.effects import (
     Commit,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataplane.adapters.originals import Cached, Purged, StoreLimits, StoreStats, Touch
+from dataplane.adapters.stores.originals import Cached, Purged, StoreLimits, StoreStats, Touch
 from dataplane.adapters.stores.retention import could_be_minted
 from dataplane.adapters.stores.tally import CommitTimes, store_stats
 from dataplane.core.effects import (

@@ -14,7 +14,11 @@ import time
 from collections.abc import Coroutine
 from dataclasses import replace
 
-from dataplane.adapters.originals import (
+from dataplane.adapters.stores import redis_wire, retention
+from dataplane.adapters.stores.answers import TurnRead
+from dataplane.adapters.stores.cipher import SealedError, UnknownKeyError
+from dataplane.adapters.stores.later import LaterTurns, Turns
+from dataplane.adapters.stores.originals import (
     REDIS_LIMITS,
     Cached,
     Purged,
@@ -22,10 +26,6 @@ from dataplane.adapters.originals import (
     StoreStats,
     Touch,
 )
-from dataplane.adapters.stores import redis_wire, retention
-from dataplane.adapters.stores.answers import TurnRead
-from dataplane.adapters.stores.cipher import SealedError, UnknownKeyError
-from dataplane.adapters.stores.later import LaterTurns, Turns
 from dataplane.adapters.stores.patience import TURN_PATIENCE_S, Patience
 from dataplane.adapters.stores.redis_keys import REALM
 from dataplane.adapters.stores.redis_link import (

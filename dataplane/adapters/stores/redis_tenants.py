@@ -9,8 +9,8 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from dataplane.adapters.originals import Purged, StoreLimits
 from dataplane.adapters.stores.cipher import SealedError
+from dataplane.adapters.stores.originals import Purged, StoreLimits
 from dataplane.adapters.stores.redis_keys import Keyring, prefix_of, unlock
 from dataplane.adapters.stores.redis_link import Link, StaleKeysError
 from dataplane.adapters.stores.redis_wire import Answer, Message, answer_of

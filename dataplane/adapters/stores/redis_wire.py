@@ -8,7 +8,6 @@ from collections.abc import Callable, Iterable
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from dataplane.adapters.originals import Cached, StoreLimits, Touch
 from dataplane.adapters.stores import packing, retention
 from dataplane.adapters.stores.answers import (
     Delta,
@@ -20,6 +19,7 @@ from dataplane.adapters.stores.answers import (
     TurnRead,
 )
 from dataplane.adapters.stores.cipher import Cipher, SealedError, UnknownKeyError
+from dataplane.adapters.stores.originals import Cached, StoreLimits, Touch
 from dataplane.adapters.stores.redis_keys import KEYRING_BYTES, Keyring
 from dataplane.adapters.stores.retention import BATCHED, Fill
 from dataplane.core.effects import (

@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from dataplane.adapters.originals import StoreLimits
+from dataplane.adapters.stores.originals import StoreLimits
 from dataplane.core.effects import OpenTurn, PastTurn
 from dataplane.core.session.lifetime import COLD_MARGIN_S
 

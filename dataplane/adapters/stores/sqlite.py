@@ -16,14 +16,6 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TypeVar
 
-from dataplane.adapters.originals import (
-    SQLITE_LIMITS,
-    Cached,
-    Purged,
-    StoreLimits,
-    StoreStats,
-    Touch,
-)
 from dataplane.adapters.stores import (
     retention,
     sqlite_decisions,
@@ -35,6 +27,14 @@ from dataplane.adapters.stores.answers import Landed, Lookup
 from dataplane.adapters.stores.cipher import SealedError, UnknownKeyError
 from dataplane.adapters.stores.disk import Disk, is_for_want_of_room, require_local
 from dataplane.adapters.stores.later import LaterTurns, Turns
+from dataplane.adapters.stores.originals import (
+    SQLITE_LIMITS,
+    Cached,
+    Purged,
+    StoreLimits,
+    StoreStats,
+    Touch,
+)
 from dataplane.adapters.stores.patience import Patience
 from dataplane.adapters.stores.sqlite_file import Durability
 from dataplane.adapters.stores.sqlite_writer import (

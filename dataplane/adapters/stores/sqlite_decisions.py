@@ -11,9 +11,9 @@ import contextlib
 from collections.abc import Iterable
 from typing import NamedTuple
 
-from dataplane.adapters.originals import StoreLimits
 from dataplane.adapters.stores import retention
 from dataplane.adapters.stores.cipher import SealedError, key_id_of
+from dataplane.adapters.stores.originals import StoreLimits
 from dataplane.adapters.stores.retention import BATCHED, Fill
 from dataplane.adapters.stores.sqlite_writer import Transaction, fill_of
 from dataplane.core.effects import FrozenDecision

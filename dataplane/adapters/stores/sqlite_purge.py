@@ -9,7 +9,7 @@ import contextlib
 import sqlite3
 from pathlib import Path
 
-from dataplane.adapters.originals import Purged
+from dataplane.adapters.stores.originals import Purged
 from dataplane.adapters.stores.sqlite_file import connect_read_only
 from dataplane.adapters.stores.sqlite_writer import Transaction
 

@@ -13,10 +13,10 @@ from collections.abc import Iterable
 from dataclasses import replace
 
 from dataplane.adapters import failpoints
-from dataplane.adapters.originals import StoreLimits
 from dataplane.adapters.stores import retention, sqlite_decisions
 from dataplane.adapters.stores.answers import Landed, Lookup
 from dataplane.adapters.stores.cipher import PLAIN, Cipher, SealedError
+from dataplane.adapters.stores.originals import StoreLimits
 from dataplane.adapters.stores.packing import Kept, looked_up, pack, unpack
 from dataplane.adapters.stores.retention import BATCHED, Fill
 from dataplane.adapters.stores.sqlite_writer import SWEEP_ROWS, Transaction, fill_of

@@ -9,10 +9,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, NamedTuple
 
-from dataplane.adapters.originals import Cached, StoreLimits, Touch
 from dataplane.adapters.stores import retention, sqlite_decisions, sqlite_stash
 from dataplane.adapters.stores.answers import Delta, Mark, Seen, TurnRead
 from dataplane.adapters.stores.cipher import SealedError, UnknownKeyError
+from dataplane.adapters.stores.originals import Cached, StoreLimits, Touch
 from dataplane.adapters.stores.retention import BATCHED
 from dataplane.adapters.stores.sqlite_writer import Transaction
 from dataplane.core.effects import OpenTurn, PastTurn, Scope

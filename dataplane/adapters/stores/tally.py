@@ -6,7 +6,7 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
-from dataplane.adapters.originals import StoreLimits, StoreStats
+from dataplane.adapters.stores.originals import StoreLimits, StoreStats
 from dataplane.adapters.stores.retention import Fill, reserve_capacity
 
 GAUGES = ("stash_live", "stash_capacity", "stash_bytes", "stash_max_bytes")

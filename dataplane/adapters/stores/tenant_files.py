@@ -12,10 +12,10 @@ from concurrent.futures import Executor
 from dataclasses import dataclass
 from pathlib import Path
 
-from dataplane.adapters.originals import StoreLimits
 from dataplane.adapters.stores import sqlite_stash
 from dataplane.adapters.stores.answers import Lookup
 from dataplane.adapters.stores.cipher import PLAIN, Cipher
+from dataplane.adapters.stores.originals import StoreLimits
 from dataplane.adapters.stores.sqlite_file import (
     Durability,
     connect,

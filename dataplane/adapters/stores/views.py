@@ -14,9 +14,9 @@ from dataclasses import dataclass, field
 from itertools import chain
 from typing import Generic, TypeVar
 
-from dataplane.adapters.originals import StoreLimits, Touch
 from dataplane.adapters.stores import retention
 from dataplane.adapters.stores.answers import Delta, Landed, Mark, Seen, TurnRead
+from dataplane.adapters.stores.originals import StoreLimits, Touch
 from dataplane.adapters.stores.retention import OWNED_IDS
 from dataplane.core.effects import (
     Commit,

@@ -111,7 +111,7 @@ class Content:
 
     @property
     def tokens(self) -> int:
-        """Tokens of the text as dataplane.core.tokens counts them."""
+        """Tokens of the text as dataplane.core.text.tokens counts them."""
         facts = self._facts()
         if facts.tokens is None:
             facts.tokens = tokens.count(self.text).tokens

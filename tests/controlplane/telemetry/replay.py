@@ -12,8 +12,7 @@ from typing import Any
 import httpx
 
 from controlplane.telemetry.writer import Writer
-from dataplane.adapters.telemetry import Telemetry
-from dataplane.adapters.uplink import Uplink
+from dataplane.adapters.figures.uplink import Uplink
 from dataplane.simulator import Simulator
 from tests.dataplane.gateway import TenantSpec, gateway
 from tests.dataplane.gateway_cases.served import AGENT, LONG, MASK_ALL, Served
@@ -44,7 +43,7 @@ async def reporting(
     ):
         node = running.node
         uplink = Uplink((node.node_id, node.boot_id), writer, stored=node._stored)
-        node.telemetry = Telemetry(uplink)
+        node.telemetry.uplink, uplink.before_flush = uplink, node.telemetry.settle
         yield Reporting(Served(running, simulator, http), uplink)
         await uplink.flush()
     writer.close()

@@ -13,7 +13,7 @@ from pytest_django.live_server_helper import LiveServer
 from controlplane.telemetry import writer
 from controlplane.telemetry.models import RequestRecord
 from controlplane.telemetry.writer import Writer
-from dataplane.adapters.uplink_http import PATH, HttpSink, UnavailableError
+from dataplane.adapters.figures.uplink_http import PATH, HttpSink, UnavailableError
 from dataplane.core.uplink import BATCH_MAX_BYTES, RejectedError
 from tests.controlplane.telemetry.batches import batch, row, written
 

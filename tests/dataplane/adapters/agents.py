@@ -13,7 +13,7 @@ from typing import Any
 import msgspec
 
 from dataplane.adapters.drive import drive, performer
-from dataplane.adapters.originals import Store
+from dataplane.adapters.stores.originals import Store
 from dataplane.core.asked import Asked
 from dataplane.core.components import components
 from dataplane.core.effects import Recall, Scope

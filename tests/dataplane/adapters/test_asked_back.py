@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dataplane.adapters.originals import Store
 from dataplane.adapters.stores import MemoryStore
+from dataplane.adapters.stores.originals import Store
 from dataplane.core.config.recovery_keys import Recovery
 from dataplane.core.effects import Reach
 from dataplane.core.text import marker

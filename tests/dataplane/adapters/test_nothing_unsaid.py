@@ -16,8 +16,8 @@ from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, precondition, rule
 
-from dataplane.adapters.originals import Store
 from dataplane.adapters.stores import MemoryStore, SqliteStore
+from dataplane.adapters.stores.originals import Store
 from dataplane.core.text import marker
 from tests.dataplane.adapters.agents import Agent, plan_of
 from tests.dataplane.adapters.stores.builders import LIMITS

@@ -11,7 +11,7 @@ from typing import Any
 
 import httpx
 
-from dataplane.adapters.telemetry import Telemetry
+from dataplane.adapters.figures.telemetry import Telemetry
 from dataplane.core.effects import Commit, Payload, Scope
 from dataplane.core.port.declaration import Declaration, PipelineStep
 from dataplane.core.port.turn import ToolOutput
@@ -70,13 +70,14 @@ def _figure(figures: Any, path: tuple[str, ...]) -> int:
 class Rows(Telemetry):
     """Counts as ever, and keeps each request's record."""
 
-    def __init__(self) -> None:
+    def __init__(self, counting: Telemetry) -> None:
         super().__init__()
         self.records: list[Record] = []
+        self._counting = counting
 
     def add(self, record: Record) -> None:
         self.records.append(record)
-        super().add(record)
+        self._counting.add(record)
 
 
 class Log(logging.Handler):
@@ -177,7 +178,7 @@ async def staged(
         client = httpx.AsyncClient(trust_env=False, timeout=PATIENCE_S)
         http = await stack.enter_async_context(client)
         log = stack.enter_context(everything_logged())
-        running.node.telemetry = rows = Rows()
+        running.node.parts.books.telemetry = rows = Rows(running.node.telemetry)
         stage = Stage(Served(running, simulator, http), provider, rows, log)
         await _set_up(case, stage)
         yield stage

@@ -7,7 +7,7 @@ from collections.abc import Callable
 from contextlib import AbstractAsyncContextManager
 from typing import Any
 
-from dataplane.adapters.kept import Kept
+from dataplane.adapters.beside.kept import Kept
 from dataplane.core.uplink import RequestRow
 from tests.dataplane.gateway import TA
 from tests.dataplane.gateway_cases.served import AGENT, Served

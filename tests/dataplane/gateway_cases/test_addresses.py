@@ -12,8 +12,8 @@ import httpx
 import pytest
 from aiohttp.abc import AbstractResolver, ResolveResult
 
-from dataplane.adapters.resolving import AddressRefusedError, CheckedResolver
-from dataplane.adapters.upstream import UpstreamClient, UpstreamError
+from dataplane.adapters.outward.resolving import AddressRefusedError, CheckedResolver
+from dataplane.adapters.outward.upstream import UpstreamClient, UpstreamError
 from dataplane.settings import Settings
 from dataplane.simulator import Simulator
 from tests.dataplane.gateway import gateway, tenants
@@ -83,7 +83,7 @@ async def test_the_connection_goes_to_the_address_that_was_checked(
 ) -> None:
     """Asked again, the name would lead elsewhere; nobody asks again."""
     names = Answers(["127.0.0.1"], ["203.0.113.9"])
-    monkeypatch.setattr("dataplane.adapters.resolving.ThreadedResolver", lambda: names)
+    monkeypatch.setattr("dataplane.adapters.outward.resolving.ThreadedResolver", lambda: names)
     client = UpstreamClient(Settings(tmp_path), lambda host: host == "api.example")
     await client.start()
     url = f"http://api.example:{urlsplit(simulator.url).port}/v1/messages"
@@ -110,7 +110,7 @@ class Silent(Answers):
 async def test_a_name_server_that_is_silent_is_waited_for_no_longer_than_a_connection(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dataplane.adapters.resolving.ThreadedResolver", Silent)
+    monkeypatch.setattr("dataplane.adapters.outward.resolving.ThreadedResolver", Silent)
     client = UpstreamClient(Settings(tmp_path, connect_timeout_s=0.2, first_byte_timeout_s=600))
     await client.start()
 
@@ -128,7 +128,7 @@ async def test_what_is_refused_is_not_tried_twice(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     names = Answers(["10.0.0.1"], ["127.0.0.1"])
-    monkeypatch.setattr("dataplane.adapters.resolving.ThreadedResolver", lambda: names)
+    monkeypatch.setattr("dataplane.adapters.outward.resolving.ThreadedResolver", lambda: names)
     client = UpstreamClient(Settings(tmp_path))
     await client.start()
 

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import anthropic
 import pytest
 
-from dataplane.adapters.gatekeeper import Gatekeeper
+from dataplane.adapters.door.gatekeeper import Gatekeeper
 from tests.dataplane.gateway import TA, tenants
 from tests.dataplane.gateway_cases.served import LONG, Serve, Served, with_output
 

@@ -14,7 +14,7 @@ import pytest
 import websockets
 from websockets.asyncio.client import connect
 
-from dataplane.adapters.gatekeeper import Gatekeeper
+from dataplane.adapters.door.gatekeeper import Gatekeeper
 from tests.dataplane.gateway import TA, TB, tenants
 from tests.dataplane.gateway_cases.served import AGENT, LONG, Serve, Served, with_output
 

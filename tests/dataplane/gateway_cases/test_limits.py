@@ -146,7 +146,7 @@ async def test_case_35_a_full_node_says_so_to_those_it_knows(serve: Serve) -> No
 async def test_large_bodies_wait_for_a_place_and_small_ones_do_not(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dataplane.adapters.limits.ROOM_WAIT_S", PATIENCE_S)
+    monkeypatch.setattr("dataplane.adapters.door.limits.ROOM_WAIT_S", PATIENCE_S)
     large, small = with_output("x" * 5000), with_output("x")
     async with serve(big_body_bytes=4000, big_body_slots=1) as served:
         url = served.gateway.url + "/v1/messages"
@@ -166,7 +166,7 @@ async def test_large_bodies_wait_for_a_place_and_small_ones_do_not(
 async def test_a_large_body_that_finds_no_place_is_refused(
     serve: Serve, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("dataplane.adapters.limits.ROOM_WAIT_S", 0.05)
+    monkeypatch.setattr("dataplane.adapters.door.limits.ROOM_WAIT_S", 0.05)
     large = with_output("x" * 5000)
     async with serve(big_body_bytes=4000, big_body_slots=0) as served:
         announced = await served.post(large)

@@ -12,7 +12,7 @@ from pathlib import Path
 import httpx
 import pytest
 
-from dataplane.adapters.snapshot_file import FileSource, FixedSource
+from dataplane.adapters.serving.snapshot_file import FileSource, FixedSource
 from dataplane.adapters.stores.sqlite_file import store_path
 from dataplane.asgi import Node
 from dataplane.core.config.problems import ConfigError

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from dataplane.adapters.beside.observing import Job, Observer
 from dataplane.adapters.drive import drive, performer
-from dataplane.adapters.observing import Job, Observer
 from dataplane.adapters.stores import MemoryStore, StoreSet
 from dataplane.adapters.stores.choice import chosen
 from dataplane.core.asked import Asked

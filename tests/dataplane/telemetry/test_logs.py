@@ -8,7 +8,7 @@ import re
 
 import pytest
 
-from dataplane.adapters.logs import Scrubber
+from dataplane.adapters.figures.logs import Scrubber
 from tests import house
 from tests.dataplane.gateway import TA
 from tests.dataplane.gateway_cases.served import LONG, MASK_ALL, Serve, Served, with_output

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
-from dataplane.adapters import metrics, pages
-from dataplane.adapters.pages import MetricsPages
-from dataplane.adapters.tenant_refusals import KEYS_MAX, OTHER, REASONS, TenantRefusals
+from dataplane.adapters.figures import metrics
+from dataplane.adapters.figures.tenant_refusals import KEYS_MAX, OTHER, REASONS, TenantRefusals
+from dataplane.adapters.own import pages
+from dataplane.adapters.own.pages import MetricsPages
 from dataplane.core.components import components, mask
 from dataplane.core.port.declaration import Declaration, Kind, PipelineStep
 from dataplane.core.port.gates import OFFLOAD_GATES

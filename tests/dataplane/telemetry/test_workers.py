@@ -16,10 +16,18 @@ from typing import Any
 import httpx
 import pytest
 
-from dataplane.adapters.sheets import Count, Sheet, Workers, decode, encode, of_tenant, summed
+from dataplane.adapters.figures.sheets import (
+    Count,
+    Sheet,
+    Workers,
+    decode,
+    encode,
+    of_tenant,
+    summed,
+)
+from dataplane.adapters.figures.totals import Totals
+from dataplane.adapters.figures.workers import STALE_S, WorkerBoard
 from dataplane.adapters.stores import MemoryStore, OffStore, SqliteStore
-from dataplane.adapters.totals import Totals
-from dataplane.adapters.workers import STALE_S, WorkerBoard
 from dataplane.simulator import Simulator
 from tests.dataplane.gateway import TA, TB, tenants
 from tests.dataplane.gateway_cases.served import LONG, with_output
@@ -30,7 +38,7 @@ from tests.patience import PATIENCE_S, blocking_until
 OPENS = """
 import sys
 from pathlib import Path
-from dataplane.adapters.workers import WorkerBoard
+from dataplane.adapters.figures.workers import WorkerBoard
 board = WorkerBoard(Path(sys.argv[1]), "other")
 board.open()
 input()

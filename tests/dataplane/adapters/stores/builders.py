@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import replace
 
-from dataplane.adapters.originals import Store, StoreLimits
+from dataplane.adapters.stores.originals import Store, StoreLimits
 from dataplane.core.effects import (
     Commit,
     Committed,

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from dataplane.adapters.originals import Store
 from dataplane.adapters.stores import MemoryStore, OffStore, SqliteStore
+from dataplane.adapters.stores.originals import Store
 from dataplane.adapters.stores.redis import RedisStore
 from dataplane.encryption import StoreEncryption
 from dataplane.settings import SharedStore

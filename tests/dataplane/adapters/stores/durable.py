@@ -8,8 +8,8 @@ import sqlite3
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
-from dataplane.adapters.originals import Store
 from dataplane.adapters.stores import SqliteStore
+from dataplane.adapters.stores.originals import Store
 from dataplane.adapters.stores.redis import RedisStore
 from dataplane.adapters.stores.sqlite_file import store_path
 from dataplane.core.effects import Scope

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dataplane.adapters.originals import Cached, Store, Touch
 from dataplane.adapters.stores import OffStore
+from dataplane.adapters.stores.originals import Cached, Store, Touch
 from dataplane.core.effects import (
     OpenTurn,
     PastTurn,

@@ -14,8 +14,8 @@ from typing import Any
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from dataplane.adapters.originals import Store, StoreStats
 from dataplane.adapters.stores import MemoryStore, SqliteStore
+from dataplane.adapters.stores.originals import Store, StoreStats
 from dataplane.adapters.stores.redis import RedisStore
 from dataplane.core.effects import (
     Commit,

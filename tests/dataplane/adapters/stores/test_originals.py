@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from dataplane.adapters.originals import Store
 from dataplane.adapters.stores import OffStore
+from dataplane.adapters.stores.originals import Store
 from dataplane.core.effects import (
     Commit,
     Committed,

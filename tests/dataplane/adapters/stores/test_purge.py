@@ -6,8 +6,8 @@ import asyncio
 import contextlib
 from pathlib import Path
 
-from dataplane.adapters.originals import Purged, Store
 from dataplane.adapters.stores import StoreSet
+from dataplane.adapters.stores.originals import Purged, Store
 from dataplane.core.effects import Found, Recalled, Refused, Scope
 from tests.dataplane.adapters.stores.builders import (
     ALICE,

@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from dataplane.adapters.originals import Store
+from dataplane.adapters.stores.originals import Store
 from dataplane.core.effects import (
     Commit,
     FrozenDecision,

@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from dataplane.adapters.originals import Cached
 from dataplane.adapters.stores import SqliteStore
+from dataplane.adapters.stores.originals import Cached
 from dataplane.adapters.stores.sqlite_file import Durability, connect
 from dataplane.core.effects import Found, Recalled, Refused, Scope
 from dataplane.core.text.content import content_key

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dataplane.adapters.originals import Store
 from dataplane.adapters.stores import StoreSet
+from dataplane.adapters.stores.originals import Store
 from dataplane.core.effects import Scope
 from tests.dataplane.adapters.stores.builders import (
     LIMITS,

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from dataplane.adapters.originals import Store
 from dataplane.adapters.stores import SqliteStore
+from dataplane.adapters.stores.originals import Store
 from dataplane.core.effects import OpenTurn
 from tests.dataplane.adapters.stores.builders import ALICE, BOB, LIMITS, NOW
 from tests.patience import PATIENCE_S

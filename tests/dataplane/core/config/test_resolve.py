@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from dataplane.adapters.originals import MEMORY_LIMITS, SQLITE_LIMITS, StoreLimits
+from dataplane.adapters.stores.originals import MEMORY_LIMITS, SQLITE_LIMITS, StoreLimits
 from dataplane.core.components import components
 from dataplane.core.config.check import check_document
 from dataplane.core.config.document import STORE_SIZES, Cache

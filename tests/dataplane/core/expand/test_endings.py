@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from dataplane.adapters import metric_names, stats
-from dataplane.adapters.totals import Totals
+from dataplane.adapters.figures import metric_names, stats
+from dataplane.adapters.figures.totals import Totals
 from dataplane.core.expand.endings import (
     CONTINUATION_FAILED,
     CONTINUATION_REFUSED,
