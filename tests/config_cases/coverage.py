@@ -88,7 +88,7 @@ TESTED: dict[str, tuple[str, ...]] = {
         "test_a_commit_of_another_process_is_found_by_looking",
     ),
     "K-13": (
-        f"{ADAPTERS}/test_snapshots.py::"
+        f"{ADAPTERS}/serving/test_snapshots.py::"
         "test_case_k_13_what_does_not_validate_leaves_the_earlier_document_serving",
         f"{PAGES}/test_config_story.py::"
         "test_a_document_that_the_node_refuses_is_shown_with_its_answer_and_agents_go_on",

@@ -17,7 +17,7 @@ TESTS = house.ROOT / "tests"
 OTHERS = (
     "dataplane/core/config/",
     "dataplane/core/components/",
-    "dataplane/core/test_money.py",
+    "dataplane/core/prices/test_money.py",
     "dataplane/field_cases/",
     "dataplane/replay/",
     "dataplane/simulator/",
