@@ -33,6 +33,7 @@ GATES = (
     PRISTINE_RESENT,
 )
 
+_LEAPS = 64
 # Each begins with a capital, which a search leaps to: _stands_in.
 _SUMMARY_PROMPTS = (
     "Your task is to create a detailed summary of the ",
@@ -65,14 +66,15 @@ def _asks(text: str) -> bool:
 
 
 def _stands_in(text: str, prompt: str) -> bool:
-    """By its first letter: a search for several goes through a text letter by letter."""
-    initial = prompt[0]
-    at = text.find(initial)
-    while at >= 0:
+    """By its first letter, which a search leaps to; where that is everywhere, letter by letter."""
+    at = -1
+    for _ in range(_LEAPS):
+        at = text.find(prompt[0], at + 1)
+        if at < 0:
+            return False
         if text.startswith(prompt, at):
             return True
-        at = text.find(initial, at + 1)
-    return False
+    return text.find(prompt, at + 1) >= 0
 
 
 class _Part(msgspec.Struct):

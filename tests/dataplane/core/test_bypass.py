@@ -33,6 +33,8 @@ def user(content: Any) -> dict[str, Any]:
         pytest.param([user(SUMMARY)], True, id="58-string"),
         pytest.param([user(SCRATCHPAD)], True, id="58-other-prompt"),
         pytest.param([user([{"type": "text", "text": "x"}, TEXT])], True, id="58-text-block"),
+        pytest.param([user("Y" * 200 + SUMMARY)], True, id="58-behind-many-of-its-first-letter"),
+        pytest.param([user("Y" * 200)], False, id="59-only-its-first-letter"),
         pytest.param([user([RESULT, TEXT])], True, id="58-beside-a-tool-result"),
         pytest.param([user([QUOTING])], False, id="58-only-in-a-tool-result"),
         pytest.param(
