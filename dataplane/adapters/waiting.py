@@ -131,21 +131,24 @@ class Clock:
         self.expect(min((each.due for each in self._awaited), default=math.inf))
 
 
-class _Here(threading.local):
-    clock: Clock | None = None
+class Clocks(threading.local):
+    """One clock for each thread's running event loop. What is awaited for like times belongs
+    together: each time that comes is looked for among everything on its clock.
+    """
+
+    _known: Clock | None = None
+
+    @property
+    def running(self) -> Clock:
+        loop = asyncio.get_running_loop()
+        if self._known is None or self._known.loop is not loop:
+            self._known = Clock(loop)
+        return self._known
 
 
-_here = _Here()
-
-
-def clock() -> Clock:
-    """That of the running event loop."""
-    loop, known = asyncio.get_running_loop(), _here.clock
-    if known is None or known.loop is not loop:
-        known = _here.clock = Clock(loop)
-    return known
+_limits = Clocks()
 
 
 def within(seconds: float) -> Limit:
     """A block that may take so many seconds, or for ever (math.inf). Raises TimeoutError."""
-    return Limit(clock(), seconds)
+    return Limit(_limits.running, seconds)

@@ -6,10 +6,12 @@ import asyncio
 from collections.abc import Awaitable, Callable
 
 from dataplane.adapters.http import Call, DisconnectedError
-from dataplane.adapters.waiting import Interruption, clock
+from dataplane.adapters.waiting import Clocks, Interruption
 from dataplane.tasks import ended
 
 WATCH_AFTER_S = 0.02  # what is answered sooner is not worth a task that watches
+# Apart from limits, of which every stream has one: here only requests that are younger are waiting.
+_watches = Clocks()
 
 
 async def while_there(call: Call, work: Callable[[], Awaitable[None]]) -> None:
@@ -17,7 +19,7 @@ async def while_there(call: Call, work: Callable[[], Awaitable[None]]) -> None:
 
     The body of the call must have been read.
     """
-    time = clock()
+    time = _watches.running
     with Interruption(DisconnectedError) as leaving:
         watch = _Watch(call, leaving, time.now + WATCH_AFTER_S)
         time.add(watch)
