@@ -51,6 +51,12 @@ class ClientAnswer:
             self._clock_first_byte()
             await self._call.write(out)
 
+    async def release(self) -> None:
+        """What waits for the end goes out, as there will be none."""
+        held, self._held = self._held, b""
+        if held:
+            await self._write(held)
+
     def _clock_first_byte(self) -> None:
         if self._record.first_byte_ms is None:
             self._record.first_byte_ms = (time.perf_counter() - self._started_at) * 1000

@@ -291,7 +291,11 @@ class _Carrying:
         except (UpstreamError, ValueError) as error:
             complete = False
             log.warning("cg.upstream_cut route=%s %s", self._ticket.route.name, error)
-        return relay.end_round(complete=complete)
+        try:
+            return relay.end_round(complete=complete)
+        except Exception:
+            await answer.release()  # a fault of ours in reading it takes no answer from the client
+            raise
 
     async def _link(self, relay: Relay) -> None:
         if self._links and relay.ended_as and self._exchange is not None:

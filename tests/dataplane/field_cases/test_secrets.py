@@ -21,6 +21,10 @@ from tests.dataplane.recovery_cases.scripted import X4000_ID, x
 from tests.servers import free_port
 
 BODY = with_output("short")
+# Without a tool, so that nobody looks for a call in the answer.
+PLAIN = json.dumps(
+    {"model": "claude-sonnet-5", "max_tokens": 9, "messages": [{"role": "user", "content": "Hi"}]}
+).encode()
 
 
 def values_of(served: Served) -> list[str]:
@@ -286,6 +290,20 @@ async def test_case_r_24_nor_is_a_fault_while_an_answer_is_relayed(
     assert "cg.fault path=/v1/messages" in log.text
     assert "in faulty" in log.text
     assert "canary" not in log.text
+
+
+async def test_a_fault_in_reading_a_whole_answer_takes_it_from_nobody(
+    served: Served, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = (await served.send("POST", "/v1/messages", content=PLAIN, headers=AGENT)).json()
+    monkeypatch.setattr("dataplane.core.expand.plain.PlainRelay.end_round", faulty)
+    with everything_logged() as log:
+        answer = await served.send("POST", "/v1/messages", content=PLAIN, headers=AGENT)
+        await served.settled()
+
+    assert answer.status_code == 200
+    assert answer.json()["content"] == expected["content"]
+    assert "in faulty" in log.text
 
 
 def faulty(*_: object, **__: object) -> None:
